@@ -32,11 +32,23 @@ import type { EventService } from './subjects/events/event-news.ts';
 import { getEvent, inspectEvent, listEvents, searchEvents } from './subjects/events/read-events.ts';
 import { createKey, listKeys, revokeKey, rollKey } from './subjects/keys/manage-keys.ts';
 import type { OverviewMaker } from './subjects/overview/overview.ts';
-import { exportAccess, listAccess } from './subjects/people/list-access.ts';
-import { blockPerson, erasePerson, getPerson, listPeople, unblockPerson } from './subjects/people/manage-people.ts';
+import {
+  blockPerson,
+  erasePerson,
+  exportAccess,
+  getPerson,
+  listAccess,
+  listPeople,
+  unblockPerson,
+} from './subjects/people/manage-people.ts';
 import { closeBreak, getBreak } from './subjects/processors/close-break.ts';
-import { listAttempts, listBreaks, listConnectors, searchAttempts } from './subjects/processors/processors.ts';
-import { receiveNotice } from './subjects/processors/receive-notice.ts';
+import {
+  listAttempts,
+  listBreaks,
+  listConnectors,
+  receiveNotice,
+  searchAttempts,
+} from './subjects/processors/processors.ts';
 import {
   addSettlementLines,
   createSettlementFile,
@@ -78,8 +90,7 @@ import {
 } from './subjects/support/incidents.ts';
 import { answerCase, answerSandboxCase, replyToCase } from './subjects/support/messages.ts';
 import { getCase, inspectCase, listCases, searchCases } from './subjects/support/read-cases.ts';
-import { previewSwitch } from './subjects/switch/preview-switch.ts';
-import { changeSwitch, getSwitch } from './subjects/switch/switch.ts';
+import { changeSwitch, getSwitch, previewSwitch } from './subjects/switch/switch.ts';
 import { getTransferTimeline, listLikelyDuplicates } from './subjects/timeline/timeline.ts';
 import {
   cancelTransfer,

@@ -47,7 +47,7 @@ import type { Traces } from './observe/traces/open-traces.ts';
 import { announceService } from './postgres/running-services.ts';
 import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
-import { openRefusedCredentials } from './subjects/audit/note-refused-credentials.ts';
+import { openRefusedCredentials } from './subjects/audit/audit.ts';
 import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES, startErrorRecorder } from './subjects/errors/error-recorder.ts';
 import { EventNews } from './subjects/events/event-news.ts';
 import { openAuthentication, openKeyUses } from './subjects/keys/authenticate.ts';

@@ -140,11 +140,10 @@ const WRITES_WITHOUT_GUARD = [
   'server/store/events/read-events.ts',
   'server/store/figures.ts',
   'server/store/ledger-mode.ts',
-  'server/subjects/cards/erase-in-batches.ts',
+  'server/subjects/cards/erase-card-holder.ts',
   'server/subjects/errors/error-storage.ts',
   'server/subjects/keys/authenticate.ts',
   'server/subjects/overview/overview.ts',
-  'server/subjects/overview/transfer-counts.ts',
   'server/subjects/sessions/authenticate-session.ts',
   'server/subjects/webhooks/vault.ts',
 ];

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { fromWireId } from '../../domain/identifier.ts';
 import { OperationFailure } from '../../server/calls/call.ts';
 import { readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
-import { openRefusedCredentials } from '../../server/subjects/audit/note-refused-credentials.ts';
+import { openRefusedCredentials } from '../../server/subjects/audit/audit.ts';
 import { verifyAudit } from '../../server/subjects/audit/verify-audit.ts';
 import { openAuthentication, openKeyUses } from '../../server/subjects/keys/authenticate.ts';
 import { operatorKey } from '../harness/keys.ts';

@@ -1,7 +1,7 @@
 // Jobs that store counts, and uses of credentials. The process collects both in memory, so that requests do not have to store
 // them.
 import type { Database } from '../../store/connection/database.ts';
-import type { RefusedCredentials } from '../../subjects/audit/note-refused-credentials.ts';
+import type { RefusedCredentials } from '../../subjects/audit/audit.ts';
 import type { KeyUses } from '../../subjects/keys/authenticate.ts';
 import type { OverviewMaker } from '../../subjects/overview/overview.ts';
 import type { SessionUseNotes } from '../../subjects/sessions/authenticate-session.ts';

@@ -5,7 +5,7 @@ import { BOOLEAN, columns, json, many, NUMBER, nullable, statement, TEXT, TIME, 
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 
 // Invariant: A notice has one effect, even if it is sent many times. It is stored before it is acknowledged
-// Kept by: the primary key of `processor_notice`; `server/subjects/processors/receive-notice.ts`
+// Kept by: the primary key of `processor_notice`; `server/subjects/processors/processors.ts`
 // Tested by: `test/api/processors/notices.test.ts`
 
 /**

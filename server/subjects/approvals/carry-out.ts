@@ -45,8 +45,7 @@ import {
 } from '../../store/idempotency.ts';
 import { lockNames } from '../../store/locks.ts';
 import { auditOther, withoutHolderValues } from '../audit/audit.ts';
-import { toApprovalRecord, toEventPayload } from './record.ts';
-import { type Run, toRecord } from './subject.ts';
+import { type Run, toApprovalRecord, toEventPayload, toRecord } from './subject.ts';
 
 /** The maker of a request with their current permissions, and as a caller. */
 export type MakerNow = { readonly maker: Maker; readonly caller: Caller };

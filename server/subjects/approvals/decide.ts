@@ -20,8 +20,7 @@ import {
 import { auditOf } from '../audit/audit.ts';
 import { auditOfEnd, carryOut, eventOf, findCredential, type MakerNow, readMaker, toCall } from './carry-out.ts';
 import type { Runs } from './gate.ts';
-import { toApprovalRecord } from './record.ts';
-import { type Run, readSubject, valuesOf } from './subject.ts';
+import { type Run, readSubject, toApprovalRecord, valuesOf } from './subject.ts';
 
 type DecisionCall = Call<'approve_change'> | Call<'reject_change'> | Call<'withdraw_change'>;
 

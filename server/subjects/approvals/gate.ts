@@ -26,8 +26,17 @@ import { lockNames } from '../../store/locks.ts';
 import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { actorOf, auditOther } from '../audit/audit.ts';
 import type { CurrentPolicy, PolicyMemory } from './policy.ts';
-import { toApprovalRecord, toEventPayload } from './record.ts';
-import { programOf, type Run, readSubject, summaryOf, toRecord, toRuledRequest, valuesOf } from './subject.ts';
+import {
+  programOf,
+  type Run,
+  readSubject,
+  summaryOf,
+  toApprovalRecord,
+  toEventPayload,
+  toRecord,
+  toRuledRequest,
+  valuesOf,
+} from './subject.ts';
 
 // Invariant: An operator's request that matches an approval rule is carried out only after its approval
 // Kept by: `withApproval`, around the handlers of all approvable operations for operators (`server/handlers.ts`)

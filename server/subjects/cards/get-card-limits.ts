@@ -10,7 +10,7 @@ import { available } from '../../../domain/ledger/ledger.ts';
 import { type LimitState, usageOf } from '../../../domain/ledger/limits.ts';
 import { toWire, toWireSum } from '../../../domain/ledger/money.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
-import { cardMissing } from '../../calls/missing.ts';
+import { cardMissing } from '../../calls/program.ts';
 import { transact } from '../../commit/transaction.ts';
 import { type LoadedCard, readAccountsOfCard, readCards, toLoadedCard } from '../../store/card.ts';
 import type { Loaded } from '../../store/connection/database.ts';

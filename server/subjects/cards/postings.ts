@@ -4,8 +4,8 @@ import { toWire } from '../../../domain/ledger/money.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
 import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
 import { readPeriod } from '../../calls/fields.ts';
-import { cardMissing } from '../../calls/missing.ts';
 import { cursorFault, DEFAULT_LIMIT } from '../../calls/page.ts';
+import { cardMissing } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { forEachPiece, readInTurn } from '../../calls/turns.ts';
 import {

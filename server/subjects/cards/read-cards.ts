@@ -4,8 +4,8 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
 import { readAsOf, readPair, refuseUnsettled } from '../../calls/fields.ts';
-import { cardMissing } from '../../calls/missing.ts';
 import { DEFAULT_LIMIT, readCursor, readFiltered, refuseUnknown } from '../../calls/page.ts';
+import { cardMissing } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { type CardDetails, readCardDetails, toCardDetails } from '../../store/card.ts';
 import {

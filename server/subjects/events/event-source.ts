@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { eventsExpired } from '../../calls/missing.ts';
+import { eventsExpired } from '../../calls/program.ts';
 import { confirmReplicated, readRows, toOperationFailure } from '../../calls/read-rows.ts';
 import type { Database, Row } from '../../store/connection/database.ts';
 import { readHeads, readOldestPosition, toHeads } from '../../store/events/event-positions.ts';

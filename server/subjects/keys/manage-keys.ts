@@ -14,9 +14,8 @@ import { fromWireId, toCredentialId, toWireId } from '../../../domain/identifier
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Caller, credentialOf, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readFuture } from '../../calls/fields.ts';
-import { personMissing } from '../../calls/missing.ts';
 import { readPage } from '../../calls/page.ts';
-import { loadProgram } from '../../calls/program.ts';
+import { loadProgram, personMissing } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';

@@ -13,9 +13,8 @@ import {
   readPair,
   refuseUnsettled,
 } from '../../calls/fields.ts';
-import { programMissing } from '../../calls/missing.ts';
 import { readPage } from '../../calls/page.ts';
-import { checkCurrency, loadProgram } from '../../calls/program.ts';
+import { checkCurrency, loadProgram, programMissing } from '../../calls/program.ts';
 import { readRows, toOperationFailure } from '../../calls/read-rows.ts';
 import { fundingLowEvent } from '../../calls/records/event.ts';
 import { checkVersion } from '../../calls/version.ts';

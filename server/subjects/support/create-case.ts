@@ -11,7 +11,7 @@ import { MAX_TEXT_CHARACTERS, urgencyOf } from '../../../domain/support/case.ts'
 import { MONEY_MOVED, moneySentence } from '../../../domain/transfers/money-sentence.ts';
 import { dependsOnProcessor } from '../../../domain/transfers/transfer.ts';
 import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
-import { transferMissing } from '../../calls/missing.ts';
+import { transferMissing } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { toTransferRecord } from '../../calls/records/transfer.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';

@@ -5,8 +5,7 @@ import { withoutSecrets } from '../../foundation/redaction.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { lockCase, readCase, type SupportCase, updateCases, writeResolution } from '../../store/support/case.ts';
 import { auditOf } from '../audit/audit.ts';
-import { caseIdOf, foundCase, keysOf, programOf, requireAllowed } from './find-case.ts';
-import { replyWithinScopes, toCaseRecord } from './record.ts';
+import { caseIdOf, foundCase, keysOf, programOf, replyWithinScopes, requireAllowed, toCaseRecord } from './record.ts';
 
 type ResolveId = 'resolve_case' | 'answer_sandbox_case';
 

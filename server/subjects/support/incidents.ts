@@ -31,8 +31,7 @@ import {
 } from '../../store/support/incident.ts';
 import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { auditOf } from '../audit/audit.ts';
-import { caseMissing, nameOf, readNameOf } from './find-case.ts';
-import { toIncidentRecord, toOperatorIncidentRecord } from './record.ts';
+import { caseMissing, nameOf, readNameOf, toIncidentRecord, toOperatorIncidentRecord } from './record.ts';
 
 type ChangeId = 'create_incident' | 'update_incident' | 'attach_cases' | 'resolve_incident';
 

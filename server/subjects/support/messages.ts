@@ -19,8 +19,17 @@ import {
 } from '../../store/support/case.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 import { resolve } from './end-case.ts';
-import { caseIdOf, foundCase, keysOf, nameOf, programOf, readNameOf, requireAllowed } from './find-case.ts';
-import { replyWithinScopes, toCaseRecord } from './record.ts';
+import {
+  caseIdOf,
+  foundCase,
+  keysOf,
+  nameOf,
+  programOf,
+  readNameOf,
+  replyWithinScopes,
+  requireAllowed,
+  toCaseRecord,
+} from './record.ts';
 
 type MessageId = 'reply_to_case' | 'answer_case' | 'answer_sandbox_case';
 

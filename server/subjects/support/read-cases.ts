@@ -23,8 +23,18 @@ import {
 } from '../../store/support/case.ts';
 import { READ_CURRENT_INCIDENTS, toIncident } from '../../store/support/incident.ts';
 import { auditOf } from '../audit/audit.ts';
-import { type CaseCall, caseIdOf, foundCase, programOf } from './find-case.ts';
-import { toCaseDetails, toCaseRecord, toIncidentRecord, toQueuedRecord, withinScopes, withTexts } from './record.ts';
+import {
+  type CaseCall,
+  caseIdOf,
+  foundCase,
+  programOf,
+  toCaseDetails,
+  toCaseRecord,
+  toIncidentRecord,
+  toQueuedRecord,
+  withinScopes,
+  withTexts,
+} from './record.ts';
 
 /** Maximum number of similar cases that are shown with a case. */
 const MAX_SIMILAR = 10;

@@ -22,7 +22,7 @@ import { decideTransfer, type TransferPlan } from '../../../domain/transfers/cre
 import { decideReversal, type ReversalPlan } from '../../../domain/transfers/reverse-transfer.ts';
 import { type Hold, type Transfer, transferAt } from '../../../domain/transfers/transfer.ts';
 import type { ConnectorState, TransferView } from '../../../domain/transfers/transfer-view.ts';
-import { transferMissing } from '../../calls/missing.ts';
+import { transferMissing } from '../../calls/program.ts';
 import { fundingLowEvent } from '../../calls/records/event.ts';
 import { toReversalRecord, toTransferRecord, withErrorRecord } from '../../calls/records/transfer.ts';
 import { findOldVersion } from '../../calls/version.ts';

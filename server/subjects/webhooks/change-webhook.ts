@@ -25,7 +25,7 @@ import {
   updateWebhook as writeWebhook,
 } from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
-import { foundWebhook, keysOf, programOf, webhookIdOf } from './find-webhook.ts';
+import { foundWebhook, keysOf, programOf, webhookIdOf } from './read-webhooks.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
 import { changeHeaders, checkUrl, openHeaders, readHeaders, readTypes, sealHeaders } from './settings.ts';
 import type { WebhookService } from './tools.ts';

@@ -2,8 +2,7 @@ import { MAX_WEBHOOKS } from '../../../contract/webhooks/requests.ts';
 import { EVERY_PROGRAM } from '../../../domain/event.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
-import { eventsExpired } from '../../calls/missing.ts';
-import { loadProgram } from '../../calls/program.ts';
+import { eventsExpired, loadProgram } from '../../calls/program.ts';
 import { EVENT_VERSION } from '../../calls/records/event.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
@@ -18,7 +17,7 @@ import {
   type WebhookDetails,
 } from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
-import { keysOf } from './find-webhook.ts';
+import { keysOf } from './read-webhooks.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
 import { checkUrl, readHeaders, readTypes, sealHeaders, type WebhookHeaders } from './settings.ts';
 import type { WebhookService } from './tools.ts';

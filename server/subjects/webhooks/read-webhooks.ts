@@ -1,8 +1,11 @@
 import { fromWireId } from '../../../domain/identifier.ts';
-import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { type Call, type CallContext, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readCursor, readPage } from '../../calls/page.ts';
 import { readProgramFilter } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
 import { readInTurn } from '../../calls/turns.ts';
+import type { Row } from '../../store/connection/database.ts';
 import {
   type AttemptFilter,
   type FailureFilter,
@@ -10,8 +13,13 @@ import {
   listFailedAttempts as listFailures,
   toAttempt,
 } from '../../store/webhooks/attempt.ts';
-import { listWebhooks as listStatement, toWebhookDetails, type WebhookFilter } from '../../store/webhooks/webhook.ts';
-import { loadWebhook } from './find-webhook.ts';
+import {
+  listWebhooks as listStatement,
+  readWebhook,
+  toWebhookDetails,
+  type WebhookDetails,
+  type WebhookFilter,
+} from '../../store/webhooks/webhook.ts';
 import { toAttemptRecord, toWebhookRecord } from './record.ts';
 
 type GetId = 'get_webhook' | 'get_operator_webhook';
@@ -124,4 +132,42 @@ function readPeriod(call: Call<AttemptsId | FailuresId>): Pick<AttemptFilter, 'f
     throw schemaRefusal(call, message, '/started_to');
   }
   return { from: from === undefined ? null : new Date(from), to: to === undefined ? null : new Date(to) };
+}
+
+type WebhookCall = CallContext & { readonly params: { readonly webhook_id: string } };
+
+/** Returns the card program whose webhooks a call may access, or null for operators, who may access all. */
+export function programOf({ programId }: CallContext): string | null {
+  return programId === '' ? null : programId;
+}
+
+/** Returns the scope of a call's idempotency key: its card program, or the operators. */
+export function keysOf(call: CallContext): { readonly programId?: string } {
+  const programId = programOf(call);
+  return programId === null ? {} : { programId };
+}
+
+/** Returns the inner UUID of the webhook in the path. Throws `webhook_not_found` if it is not the id of a webhook. */
+export function webhookIdOf(call: WebhookCall): string {
+  const webhookId = fromWireId('wh', call.params.webhook_id);
+  if (webhookId === undefined) throw webhookMissing(call);
+  return webhookId;
+}
+
+/** Loads the webhook in the path. Throws `webhook_not_found`. */
+export async function loadWebhook({ database }: Pick<Service, 'database'>, call: WebhookCall): Promise<WebhookDetails> {
+  return foundWebhook(call, await readRows(database, readWebhook(webhookIdOf(call), programOf(call))));
+}
+
+/** Returns the webhook that was read for a call. Throws `webhook_not_found`. */
+export function foundWebhook(call: WebhookCall, [row]: readonly Row[]): WebhookDetails {
+  if (row === undefined) throw webhookMissing(call);
+  return toWebhookDetails(row);
+}
+
+function webhookMissing(call: WebhookCall): Refusal {
+  const { webhook_id: sentId } = call.params;
+  const where = programOf(call) === null ? '' : ' in this card program';
+  const hint = fromWireId('wh', sentId) === undefined ? ' A webhook id is wh_ and 32 hex digits.' : '';
+  return new Refusal('webhook_not_found', `There is no webhook '${sentId}'${where}.${hint}`);
 }

@@ -16,7 +16,7 @@ import {
   type WebhookDetails,
 } from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
-import { foundWebhook, keysOf, loadWebhook, programOf, webhookIdOf } from './find-webhook.ts';
+import { foundWebhook, keysOf, loadWebhook, programOf, webhookIdOf } from './read-webhooks.ts';
 import { toReplayRecord, toWebhookRecord } from './record.ts';
 import type { WebhookService } from './tools.ts';
 

@@ -8,7 +8,7 @@ import {
   ERASURE_SETTINGS,
   type ErasureSettings,
   eraseInBatches,
-} from '../../../server/subjects/cards/erase-in-batches.ts';
+} from '../../../server/subjects/cards/erase-card-holder.ts';
 import { settleDue } from '../../../server/subjects/transfers/change-transfer.ts';
 import type { Ledger } from '../../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { splitStatements } from '../../../server/store/migrations/migration-files.ts';
-import { ERASURE_SETTINGS, eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
+import { ERASURE_SETTINGS, eraseInBatches } from '../../../server/subjects/cards/erase-card-holder.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
 // Tests stored cases, including cases from earlier versions, which do not name their cards.

@@ -9,7 +9,7 @@ import type { LaneBounds } from '../../../server/commit/group-commit.ts';
 import type { CommitObserver } from '../../../server/commit/group-work.ts';
 import type { AnyService } from '../../../server/handlers.ts';
 import type { Database } from '../../../server/store/connection/database.ts';
-import { receiveNotice } from '../../../server/subjects/processors/receive-notice.ts';
+import { receiveNotice } from '../../../server/subjects/processors/processors.ts';
 import { type OnCreated, openTransferLane } from '../../../server/subjects/transfers/lane.ts';
 import type { WebhookTools } from '../../../server/subjects/webhooks/tools.ts';
 import type { Request } from '../../model/commands.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import type { Statement } from '../../store/connection/database.ts';
-import { TransferCounts } from './transfer-counts.ts';
+import { TransferCounts } from './overview.ts';
 
 const HOUR = 3_600_000;
 const PROGRAMS = Array.from(
