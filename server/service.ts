@@ -4,7 +4,6 @@ import type { OperatorLimits } from '../domain/people/operator-limits.ts';
 import { DEMO_PROGRAM_ID } from '../domain/sandbox.ts';
 import { VERSION } from '../installation.mjs';
 import { type Delivery, prepareDelivery } from './background/delivery/start-delivery.ts';
-import { startCheckingDays } from './background/jobs/check-days.ts';
 import { followDatabaseClock } from './background/jobs/database-clock.ts';
 import {
   startErasingCardHolders,
@@ -17,7 +16,7 @@ import { startRelayingEvents } from './background/jobs/relay-events.ts';
 import { startDeletingExpired, startPartitionMaintenance } from './background/jobs/retention.ts';
 import type { OnFailure } from './background/jobs/rounds.ts';
 import { startCounting, startWritingCredentialUses } from './background/jobs/store-collected.ts';
-import { startVerifyingBooks } from './background/jobs/verify-books.ts';
+import { startCheckingDays, startVerifyingBooks } from './background/jobs/verify-books.ts';
 import { type Gateway, OperationFailure } from './calls/call.ts';
 import type { Processors } from './calls/processors.ts';
 import { ResponseCounter } from './calls/responses/response-counter.ts';

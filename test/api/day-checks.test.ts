@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { ServiceStatus } from '../../sdk/client.ts';
-import { startCheckingDays } from '../../server/background/jobs/check-days.ts';
+import { startCheckingDays } from '../../server/background/jobs/verify-books.ts';
 import { checkDueDays, type DayChecks, READ_DUE_DAYS } from '../../server/store/ledger/day-check.ts';
 import { waitFor } from '../harness/process.ts';
 import { startForTest, useDirectory } from '../harness/service.ts';

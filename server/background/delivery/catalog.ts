@@ -12,8 +12,7 @@ import {
 import type { Vault } from '../../subjects/webhooks/vault.ts';
 import { type Definition, toDefinition } from './endpoint/definition.ts';
 import { type DeliveryContext, Endpoint } from './endpoint/endpoint.ts';
-import { EventFeed } from './endpoint/event-feed.ts';
-import { FeedReader } from './endpoint/feed-reader.ts';
+import { EventFeed, FeedReader } from './endpoint/event-feed.ts';
 
 /** Maximum number of webhooks to read at once. */
 const COUNT = 500;

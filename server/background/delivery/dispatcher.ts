@@ -3,9 +3,8 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import { signMessage } from '../../foundation/signature.ts';
 import type { Answer, Sender } from '../outbound/sender.ts';
-import type { Definition } from './endpoint/definition.ts';
+import type { Definition, Item } from './endpoint/definition.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
-import type { Item } from './endpoint/item.ts';
 import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 
 // Invariant: In strict order, an event is sent only after the delivery of the previous one is stored, even if a process is stopped

@@ -13,8 +13,8 @@ import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { Attempt } from '../../store/webhooks/attempt.ts';
 import type { FailedDelivery, FinishedDelivery } from '../../store/webhooks/delivery.ts';
 import type { Answer } from '../outbound/sender.ts';
+import type { Item } from './endpoint/definition.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
-import type { Item } from './endpoint/item.ts';
 
 /** A report about a webhook, which becomes an event and an entry in the log. */
 export type Notice = 'failing' | 'disabled' | 'gone';

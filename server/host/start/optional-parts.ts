@@ -1,12 +1,11 @@
 import { join } from 'node:path';
 import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import type { OnFailure } from '../../background/jobs/rounds.ts';
-import { startAnnouncingBreaks } from '../../background/processors/announce-breaks.ts';
-import { startFindingMissing } from '../../background/processors/find-missing.ts';
+import { startAnnouncingBreaks, startFindingMissing } from '../../background/processors/find-missing.ts';
 import { openHttpConnector } from '../../background/processors/http-connector.ts';
 import { startMatchingSettlements } from '../../background/processors/match-settlements.ts';
 import { openProcessors, type RunningProcessors } from '../../background/processors/open-processors.ts';
-import { openSimulatorConnector, simulatorSettings } from '../../background/processors/simulator-connector.ts';
+import { openSimulatorConnector, simulatorSettings } from '../../background/processors/start-simulator.ts';
 import { noticeVerifier } from '../../calls/processors.ts';
 import type { ResponseCounter } from '../../calls/responses/response-counter.ts';
 import {

@@ -9,7 +9,7 @@ import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { startHandlingNotices } from '../../../server/background/processors/handle-notices.ts';
 import { openHttpConnector } from '../../../server/background/processors/http-connector.ts';
-import { simulatorSettings } from '../../../server/background/processors/simulator-connector.ts';
+import { simulatorSettings } from '../../../server/background/processors/start-simulator.ts';
 import { idAt } from '../../../server/foundation/ids.ts';
 import { insertNotice } from '../../../server/store/processors/notices.ts';
 import { answered, attemptOf, report, SilentProcessors, stepFor } from '../../fixtures/processors.ts';

@@ -4,7 +4,7 @@ import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { startHandlingNotices } from '../../../server/background/processors/handle-notices.ts';
 import { openHttpConnector } from '../../../server/background/processors/http-connector.ts';
-import { simulatorSettings } from '../../../server/background/processors/simulator-connector.ts';
+import { simulatorSettings } from '../../../server/background/processors/start-simulator.ts';
 import { insertNotice } from '../../../server/store/processors/notices.ts';
 import { attemptOf, SilentProcessors } from '../../fixtures/processors.ts';
 import { waitFor } from '../../harness/process.ts';

@@ -7,7 +7,7 @@ import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { Refusal } from '../../../domain/refusal.ts';
 import { openHttpConnector } from '../../../server/background/processors/http-connector.ts';
 import { startMatchingSettlements } from '../../../server/background/processors/match-settlements.ts';
-import { simulatorSettings } from '../../../server/background/processors/simulator-connector.ts';
+import { simulatorSettings } from '../../../server/background/processors/start-simulator.ts';
 import { answered, attemptOf, report, SilentProcessors, stepFor } from '../../fixtures/processors.ts';
 import type { Ledger } from '../../harness/ledger.ts';
 import { waitFor } from '../../harness/process.ts';

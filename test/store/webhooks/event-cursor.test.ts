@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { EventCursor } from '../../../server/background/delivery/endpoint/event-cursor.ts';
-import { EventFeed } from '../../../server/background/delivery/endpoint/event-feed.ts';
-import { FeedReader } from '../../../server/background/delivery/endpoint/feed-reader.ts';
+import { EventFeed, FeedReader } from '../../../server/background/delivery/endpoint/event-feed.ts';
 import { Places } from '../../../server/background/delivery/endpoint/places.ts';
 import { useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, readAll, relayOnce } from '../events/relayed.ts';

@@ -1,9 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
-import { EventFeed } from '../../../server/background/delivery/endpoint/event-feed.ts';
-import { FeedReader } from '../../../server/background/delivery/endpoint/feed-reader.ts';
-import type { Item } from '../../../server/background/delivery/endpoint/item.ts';
+import type { Item } from '../../../server/background/delivery/endpoint/definition.ts';
+import { EventFeed, FeedReader } from '../../../server/background/delivery/endpoint/event-feed.ts';
 import { Retries } from '../../../server/background/delivery/endpoint/retries.ts';
 import { StoreFailure } from '../../../server/store/connection/failure.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';

@@ -3,8 +3,8 @@ import { Turns } from '../../../calls/turns.ts';
 import { databaseTime } from '../../../foundation/database-clock.ts';
 import type { Database } from '../../../store/connection/database.ts';
 import { readOldestRetry, readRetries, type StoredDelivery, toDeliveries } from '../../../store/webhooks/delivery.ts';
+import { fromEvent, type Item } from './definition.ts';
 import type { EventFeed, FeedEvent } from './event-feed.ts';
-import { fromEvent, type Item } from './item.ts';
 
 /** Maximum number of retries of one webhook that are read at once. */
 const COUNT = 50;
