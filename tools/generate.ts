@@ -2,12 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import * as scales from '@radix-ui/colors';
 import { openApiDocument } from '../contract/openapi/document.ts';
 import { adapterDocument } from '../contract/processors/adapter-document.ts';
 import { VERSION } from '../installation.mjs';
 import { LISTED_SETTINGS } from '../server/foundation/configuration/settings.ts';
 import { root } from './command.ts';
-import { withColors } from './console/colors.ts';
 import { findFigureProblems, withFigures } from './guides/figures.ts';
 import { invariantsPage, withSections } from './guides/sections.ts';
 import { CHECKSUMS_FILE, findChecksumProblems, readMigrationChecksums, withNewChecksums } from './migration-rules.ts';
@@ -23,8 +23,13 @@ const WITH_FIGURES = globSync(
   { cwd: root },
 ).filter((file) => !/(^|\/)(node_modules|built[^/]*)\/|\.test\.tsx?$|^docs\/(invariants|performance)/.test(file));
 
-/** The stylesheets of the console and of the pages. */
+/** The stylesheets of the console and of the pages, whose colors are written from the scales of @radix-ui/colors. */
 const WITH_COLORS = ['console/styles/tokens.css', 'server/pages/page-style.ts'];
+
+/** A color in a stylesheet, and the comment that names its step in both themes, or its step in each. */
+const COLOR = /light-dark\([^()]*\)(;? \/\* ([a-z]+(?:-\d+)?)(?:, ([a-z]+(?:-\d+)?))? \*\/)/g;
+
+const SCALES = new Map(Object.entries<object>(scales));
 
 const generated: Readonly<Record<string, () => string>> = {
   ...Object.fromEntries(
@@ -71,6 +76,27 @@ function committed(file: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Returns a stylesheet with its colors written from their comments.
+ *
+ * @throws {Error} if a comment names no step of a scale
+ */
+function withColors(text: string): string {
+  return text.replaceAll(COLOR, (_, comment: string, light: string, dark = light) => {
+    return `light-dark(${colorOf(light, '')}, ${colorOf(dark, 'Dark')})${comment}`;
+  });
+}
+
+function colorOf(step: string, theme: '' | 'Dark'): string {
+  if (step === 'white') return '#ffffff';
+  const [scale = '', number = ''] = step.split('-');
+  const color: unknown = Object.entries(SCALES.get(`${scale}${theme}`) ?? {}).find(
+    ([name]) => name === `${scale}${number}`,
+  )?.[1];
+  if (typeof color !== 'string') throw new Error(`@radix-ui/colors has no color ${step}`);
+  return color;
 }
 
 const problems = [

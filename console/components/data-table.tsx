@@ -1,8 +1,10 @@
+import { Columns3 } from 'lucide-preact';
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { keepColumnChoice, readColumnChoice } from '../data/kept-columns.ts';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { navigate } from '../data/location.ts';
-import { ColumnsMenu } from './columns-menu.tsx';
+import { Button } from './button.tsx';
+import { CheckField } from './field.tsx';
 
 export type Column<Row> = {
   readonly title: string;
@@ -171,4 +173,97 @@ function openRow(event: MouseEvent, target: string): void {
   if (on !== null || String(window.getSelection()) !== '' || event.button !== 0) return;
   if (event.metaKey || event.ctrlKey) window.open(target, '_blank', 'noopener');
   else navigate(target);
+}
+
+/** A column in the menu. */
+type MenuColumn = { readonly title: string; readonly isShown: boolean; readonly isEmpty: boolean };
+
+/** The button in the head of a list that shows and hides its optional columns. */
+function ColumnsMenu({
+  list,
+  columns,
+  onChange,
+  onReset,
+}: {
+  readonly list: string;
+  readonly columns: readonly MenuColumn[];
+  readonly onChange: (title: string, isShown: boolean) => void;
+  /** Returns to the default columns. Undefined if they are shown. */
+  readonly onReset: (() => void) | undefined;
+}) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    if (!isOpen) return;
+    const close = (event: Event): void => {
+      const { current } = menu;
+      const isEscape = event instanceof KeyboardEvent && event.key === 'Escape';
+      const isOutside = event.target instanceof Node && !(current?.contains(event.target) ?? true);
+      if (current === null || (event instanceof KeyboardEvent ? !isEscape : !isOutside)) return;
+      current.open = false;
+      if (isEscape) current.querySelector('summary')?.focus();
+    };
+    const types = ['pointerdown', 'focusin', 'keydown'] as const;
+    for (const type of types) document.addEventListener(type, close);
+    return () => {
+      for (const type of types) document.removeEventListener(type, close);
+    };
+  }, [isOpen]);
+  return (
+    <div class="columns-bar">
+      <details ref={menu} class="columns" onToggle={() => setOpen(menu.current?.open ?? false)}>
+        <summary title="Columns" aria-label={`Columns of ${list}`}>
+          <Columns3 aria-hidden="true" />
+        </summary>
+        {isOpen && (
+          <fieldset class="columns-box" aria-label="Columns">
+            {columns.map(({ title, isShown, isEmpty }) => (
+              <CheckField
+                key={title}
+                label={
+                  <>
+                    {title}
+                    {isEmpty && <span class="quiet"> (empty here)</span>}
+                  </>
+                }
+                checked={isShown}
+                onChange={(next) => onChange(title, next)}
+              />
+            ))}
+            {onReset !== undefined && (
+              <Button kind="quiet" onClick={onReset}>
+                Reset
+              </Button>
+            )}
+          </fieldset>
+        )}
+      </details>
+    </div>
+  );
+}
+
+/** The columns that the user has shown (true) or hidden (false) in a list, by title. */
+type ColumnChoice = Readonly<Record<string, boolean>>;
+
+const nameOf = (list: string): string => `console.columns.${list}`;
+
+/** Returns the stored choice for a list, or none if the browser stores nothing or the stored text is not a choice. */
+function readColumnChoice(list: string): ColumnChoice {
+  try {
+    const stored: unknown = parseJson(window.localStorage.getItem(nameOf(list)) ?? '{}');
+    if (typeof stored !== 'object' || stored === null) return {};
+    return Object.fromEntries(Object.entries(stored).filter(([, isShown]) => typeof isShown === 'boolean'));
+  } catch {
+    return {};
+  }
+}
+
+/** Stores the choice for a list in this browser. An empty choice removes it. */
+function keepColumnChoice(list: string, choice: ColumnChoice): void {
+  try {
+    if (Object.keys(choice).length === 0) window.localStorage.removeItem(nameOf(list));
+    else window.localStorage.setItem(nameOf(list), JSON.stringify(choice));
+  } catch {
+    // Storage is blocked: the choice lasts until the screen is left.
+  }
 }

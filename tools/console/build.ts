@@ -41,7 +41,7 @@ async function buildInto(folder: string, stamp: string): Promise<Build> {
   return made;
 }
 
-/** The package with the colors of console/styles/tokens.css: see colors.ts. */
+/** The package with the colors of console/styles/tokens.css: see tools/generate.ts. */
 const COLORS = join(root, 'node_modules/@radix-ui/colors/index.mjs');
 
 /** The modules and fonts in a build, and the package whose colors its stylesheet contains. */

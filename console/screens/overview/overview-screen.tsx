@@ -1,17 +1,19 @@
+import './overview.css';
 import type { Overview } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
+import { CopyButton } from '../../components/button.tsx';
+import { Sparkline } from '../../components/charts/sparkline.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { hrefTo } from '../../data/location.ts';
+import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatLatency, healthOf, isUnused } from '../../format/overview.ts';
-import { formatRate } from '../../format/overview-figures.ts';
-import './overview.css';
+import { formatRate, overviewFigures } from '../../format/overview-figures.ts';
 import { AttentionSection } from './overview-attention.tsx';
 import { Charts } from './overview-charts.tsx';
-import { Figures } from './overview-figures.tsx';
-import { Start } from './overview-start.tsx';
 import { State } from './overview-state.tsx';
 import { type Attention, useAttention } from './use-attention.tsx';
 
@@ -99,6 +101,84 @@ function Processes({ processes }: { readonly processes: readonly Process[] }) {
         rows={processes}
         rowKey={({ host, process_id, started_at }) => `${host} ${process_id} ${started_at}`}
       />
+    </Section>
+  );
+}
+
+/** Says what to do first, while there are no transfers. */
+function Start({ mode }: { readonly mode: Overview['status']['mode'] }) {
+  return (
+    <Section title="No transfers in the last 24 hours">
+      <p>Figures and charts appear here with the first transfer.</p>
+      {mode === 'sandbox' ? <StartInSandbox /> : <StartLive />}
+    </Section>
+  );
+}
+
+function StartInSandbox() {
+  const { caller } = useSession();
+  // A sandbox needs no key from a caller on its machine, and then uses the demo program.
+  const key = caller === 'sandbox' ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';
+  const body = `'{"amount": 1000, "card_id": "card_active"}'`;
+  const command = `curl ${window.location.origin}/api/v0.1/core/transfer ${key}-d ${body}`;
+  return (
+    <ol class="start">
+      <li>
+        Load 10.00 USD onto a card of the demo program:
+        <div class="start-command">
+          <code>{command}</code>
+          <CopyButton text={command} label="Copy the command" />
+        </div>
+      </li>
+      <li>
+        <a href={hrefTo('/console/sandbox')}>Provoke an error</a> to see how the service explains a failure.
+      </li>
+      <li>
+        Read the <a href="/guides/quickstart">Quickstart</a>: a transfer, an error and a webhook in ten minutes.
+      </li>
+    </ol>
+  );
+}
+
+function StartLive() {
+  return (
+    <ol class="start">
+      <li>
+        Create a <a href={hrefTo('/console/programs')}>card program</a> and deposit money, if there is none.
+      </li>
+      <li>
+        Create a <a href={hrefTo('/console/keys')}>key</a> for the program that will send transfers.
+      </li>
+      <li>
+        Read <a href="/guides/go-live">Go live</a>.
+      </li>
+    </ol>
+  );
+}
+
+/** Shows four figures of the last minute, each with its value in the 14 minutes before. */
+function Figures({ overview }: { readonly overview: Overview }) {
+  const isOneOfSeveral = (overview.processes?.length ?? 1) > 1;
+  return (
+    <Section
+      title="The last minute"
+      actions={<span class="quiet">compared with the 14 minutes before{isOneOfSeveral && ', in this process'}</span>}
+    >
+      <dl class="figures">
+        {overviewFigures(overview).map(({ name, value, note, before, tone, trend, floor }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd class={tone === 'bad' || tone === 'waiting' ? `figure tone-${tone}` : 'figure'}>
+              {value ?? <span class="figure-none">no requests</span>}
+            </dd>
+            {value !== undefined && <dd>{note}</dd>}
+            <dd>before: {before}</dd>
+            <dd class="figure-trend">
+              <Sparkline values={trend} floor={floor} tone={tone} />
+            </dd>
+          </div>
+        ))}
+      </dl>
     </Section>
   );
 }
