@@ -294,13 +294,13 @@ export const addConnector: AddCommands = (program, context) => {
 const INDENT = ' '.repeat('failed  '.length);
 const LABEL_WIDTH = 'Expected: '.length;
 
-function resultText({ rule, outcome, expected, came, why }: RuleResult, width = 80): string {
+function resultText({ rule, outcome, expected, detail, why }: RuleResult, width = 80): string {
   const lines = (label: string, text: string): string => {
     const first = `${INDENT}${label.padEnd(LABEL_WIDTH)}`;
     return wrap(printable(text), first, ' '.repeat(first.length), width);
   };
   if (outcome === 'passed') return `${good('ok'.padEnd(INDENT.length))}${rule}\n`;
-  if (outcome === 'not_applicable') return `${'-'.padEnd(INDENT.length)}${rule}\n${lines('Because:', came ?? '')}`;
+  if (outcome === 'not_applicable') return `${'-'.padEnd(INDENT.length)}${rule}\n${lines('Because:', detail ?? '')}`;
   const head = `${bad('failed'.padEnd(INDENT.length))}${rule}\n`;
-  return `${head}${lines('Expected:', expected)}${lines('Actual:', came ?? '')}${lines('Why:', why)}`;
+  return `${head}${lines('Expected:', expected)}${lines('Actual:', detail ?? '')}${lines('Why:', why)}`;
 }

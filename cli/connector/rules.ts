@@ -269,7 +269,7 @@ export type RuleResult = {
   readonly outcome: 'passed' | 'failed' | 'not_applicable';
   readonly expected: string;
   /** What it did instead, or why the rule does not apply; null if it passed. */
-  readonly came: string | null;
+  readonly detail: string | null;
   readonly why: string;
 };
 
@@ -292,10 +292,10 @@ export async function* checkAdapter({ url, secret, token }: AdapterToCheck): Asy
     const result = { rule: name, expected, why };
     try {
       await check(trial);
-      yield { ...result, outcome: 'passed', came: null };
+      yield { ...result, outcome: 'passed', detail: null };
     } catch (error) {
-      if (error instanceof NotApplicable) yield { ...result, outcome: 'not_applicable', came: error.message };
-      else if (error instanceof Violation) yield { ...result, outcome: 'failed', came: error.message };
+      if (error instanceof NotApplicable) yield { ...result, outcome: 'not_applicable', detail: error.message };
+      else if (error instanceof Violation) yield { ...result, outcome: 'failed', detail: error.message };
       else throw error;
       if (name === 'health' && error.message.includes('no answer')) return;
     }

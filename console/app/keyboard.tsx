@@ -6,7 +6,7 @@ import { ROUTES, type Route } from './routes.ts';
 /** The keyboard shortcuts, except for `g` and a letter. */
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'Search (or Ctrl-K)'],
-  ['j k', 'Next and previous row. The arrow keys then do the same'],
+  ['j k', 'Next and previous row. Once a row is selected, the arrow keys work too'],
   ['Enter', 'Open the row'],
   ['[ ]', 'Newer and older page'],
   ['r', 'Reply to a case'],
@@ -19,8 +19,8 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
 const SEQUENCE_MILLISECONDS = 1_500;
 
 /**
- * Handles the keyboard shortcuts. They are off in text fields and while a dialog is open. While the search is opening, `typed` has a
- * text, to which each key is added.
+ * Handles the keyboard shortcuts. They are off in text fields and while a dialog is open. While the search is opening, `typed` is a
+ * text, and each key is added to it.
  */
 export function useKeyboard(
   routes: readonly Route[],

@@ -19,13 +19,13 @@ const LOADS: SwitchSetting = { ...PROGRAM, transferType: 'load', until: null };
 
 test.each<[name: string, switches: readonly SwitchSetting[], endsIn: number | undefined]>([
   ['the end of the only setting', [SERVICE], 60_000],
-  ['the latest end, which a narrower setting has', [SERVICE, PROGRAM], 600_000],
-  ['the latest end, which a wider setting has', [{ ...SERVICE, until: NOW + 900_000 }, PROGRAM], 900_000],
+  ['the latest end, of a narrower setting', [SERVICE, PROGRAM], 600_000],
+  ['the latest end, of a wider setting', [{ ...SERVICE, until: NOW + 900_000 }, PROGRAM], 900_000],
   ['no end if one of the settings has none', [SERVICE, PROGRAM, LOADS], undefined],
   ['not the end of a setting that has already ended', [{ ...SERVICE, until: NOW }, PROGRAM], 600_000],
   ['not the end of a setting for a different type', [SERVICE, { ...LOADS, transferType: 'unload' }], 60_000],
   [
-    'the latest end, which a setting of the connector has',
+    'the latest end, of a setting for the connector',
     [SERVICE, { ...SERVICE, connectorId: 'increase', until: NOW + 70_000 }],
     70_000,
   ],
@@ -34,7 +34,7 @@ test.each<[name: string, switches: readonly SwitchSetting[], endsIn: number | un
     [SERVICE, { ...SERVICE, connectorId: 'bank', until: null }],
     60_000,
   ],
-])('service_disabled says when it ends: %s', (_name, switches, endsIn) => {
+])('service_disabled has %s', (_name, switches, endsIn) => {
   const finding = examineSwitch(
     { type: 'load', connectorId: 'increase' },
     { programId: 'program_1', switches, now: NOW },

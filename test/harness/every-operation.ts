@@ -7,7 +7,7 @@ import { waitFor } from './process.ts';
 import { sendRaw } from './raw-request.ts';
 
 /** The result of a call: the record or the error record. Placeholders replace values that differ between runs. */
-type Outcome = { readonly call: string; readonly came: unknown };
+type Outcome = { readonly call: string; readonly result: unknown };
 
 /**
  * Calls most operations of a new sandbox, with every kind of transfer, and returns the results. They are the same on
@@ -17,13 +17,13 @@ export async function callTheUsual(client: TransferService): Promise<readonly Ou
   const outcomes: Outcome[] = [];
   const call = async <Result>(name: string, run: () => Promise<Result>): Promise<Result | undefined> => {
     try {
-      const came = await run();
-      outcomes.push({ call: name, came: normalized(came) });
-      return came;
+      const result = await run();
+      outcomes.push({ call: name, result: normalized(result) });
+      return result;
     } catch (error) {
       if (!(error instanceof TransferServiceError)) throw error;
       const { Code, Status, Message, moneyMoved } = error;
-      outcomes.push({ call: name, came: normalized({ Code, Status, Message, moneyMoved }) });
+      outcomes.push({ call: name, result: normalized({ Code, Status, Message, moneyMoved }) });
       return undefined;
     }
   };
@@ -43,7 +43,7 @@ export async function callEveryOperation(client: TransferService): Promise<reado
       headers: { ...raw.headers, ...(await callerOf(id, client)) },
     });
     // The content of lists varies, for example because events get their positions later.
-    outcomes.push({ call: id, came: { Status: status, fields: Object.keys(fields) } });
+    outcomes.push({ call: id, result: { Status: status, fields: Object.keys(fields) } });
   }
   return outcomes;
 }

@@ -15,7 +15,7 @@ const COUNT = Number(process.env.PLANTED ?? 480);
 /** The share of numbers planted while the database is stopped. Errors about them wait in the spool. */
 const WHILE_STOPPED = 1 / 4;
 
-const ABREAST = 8;
+const CONCURRENT_REQUESTS = 8;
 
 /** A number that the ledger stores, to prove that the search can find numbers. No network assigns it. */
 const CANARY = '1234567890123456';
@@ -53,7 +53,7 @@ async function plantAll(planted: readonly Planted[], isStopped: boolean): Promis
       if (problem !== undefined) wrong.push(`${next.place.name}, ${next.number.written}: ${problem}`);
     }
   };
-  await Promise.all(Array.from({ length: ABREAST }, work));
+  await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, work));
   return wrong;
 }
 
@@ -62,24 +62,25 @@ function judge({ place, number }: Planted, response: RawResponse, isStopped: boo
   const shown = new NumberSearch([number.digits]).findIn(`${heads}\n${response.body}`);
   if (shown.size > 0) return `the response shows it: ${response.body.slice(0, 300)}`;
   const code = response.headers.get('error-code');
-  const { rowComes } = place;
-  if (rowComes !== undefined) {
-    return judgeRow(response, typeof rowComes === 'function' ? rowComes(number.written) : rowComes, isStopped);
+  const { expectedRow } = place;
+  if (expectedRow !== undefined) {
+    return judgeRow(response, typeof expectedRow === 'function' ? expectedRow(number.written) : expectedRow, isStopped);
   }
-  const came = code ?? response.status;
-  const comes = typeof place.comes === 'function' ? place.comes(number.written) : place.comes;
-  if (comes === undefined) return response.status >= 400 ? undefined : `the response was ${response.status}`;
+  const actual = code ?? response.status;
+  const expected = typeof place.expected === 'function' ? place.expected(number.written) : place.expected;
+  if (expected === undefined) return response.status >= 400 ? undefined : `the response was ${response.status}`;
   // Without a database, a request that needs one fails. Refusals for other reasons come first.
-  if (isStopped && /^unknown_/.test(String(came)) && ['card_closed', 'unauthenticated', 200].includes(comes)) return;
-  return came === comes ? undefined : `the response was ${came}, not ${comes}: ${response.body}`;
+  if (isStopped && /^unknown_/.test(String(actual)) && ['card_closed', 'unauthenticated', 200].includes(expected))
+    return;
+  return actual === expected ? undefined : `the response was ${actual}, not ${expected}: ${response.body}`;
 }
 
-function judgeRow({ body }: RawResponse, comes: string | 200, isStopped: boolean): string | undefined {
+function judgeRow({ body }: RawResponse, expected: string | 200, isStopped: boolean): string | undefined {
   const [row] =
     (JSON.parse(body) as { readonly data?: readonly { readonly error?: { readonly Code: string } }[] }).data ?? [];
   // Without a database, a row that needs one fails.
-  if (isStopped && comes !== 'card_number_refused') return undefined;
-  return row?.error?.Code === comes ? undefined : `the row came to ${body}`;
+  if (isStopped && expected !== 'card_number_refused') return undefined;
+  return row?.error?.Code === expected ? undefined : `the response with the row was ${body}`;
 }
 
 test('the service stores no card number that it receives', { timeout: 600_000 }, async () => {

@@ -7,9 +7,9 @@ export type Place = {
   readonly name: string;
   readonly bytes: (written: string) => string;
   /** The code of the response, or its status if it is not an error. Undefined if any error is allowed. */
-  readonly comes?: Expected | ((written: string) => Expected);
+  readonly expected?: Expected | ((written: string) => Expected);
   /** The code of the row, if the number is in a row of a batch. */
-  readonly rowComes?: string | ((written: string) => Expected);
+  readonly expectedRow?: string | ((written: string) => Expected);
   /** Returns the number as it appears in the request, if it is not in ASCII digits. */
   readonly disguised?: (written: string) => string;
 };
@@ -38,7 +38,7 @@ const everyByteInJson = (written: string): string =>
   [...written].map((character) => `\\u00${character.charCodeAt(0).toString(16)}`).join('');
 
 function inBody(name: string, method: string, path: string, members: (written: string) => object): Place {
-  return { name, bytes: (written) => request(method, path, json(members(written)), KEYED), comes: REFUSED };
+  return { name, bytes: (written) => request(method, path, json(members(written)), KEYED), expected: REFUSED };
 }
 
 /**
@@ -146,32 +146,32 @@ const IN_BODIES: readonly Place[] = [
     ...inBody('a row of a batch', 'POST', `${TRANSFER}/batch`, (written) => ({
       transfers: [{ idempotency_key: 'a', amount: 1, card_id: 'card_active', description: written }],
     })),
-    comes: 200,
-    rowComes: REFUSED,
+    expected: 200,
+    expectedRow: REFUSED,
   },
   {
     ...inBody('the key of a row', 'POST', `${TRANSFER}/batch`, (written) => ({
       transfers: [{ idempotency_key: tight(written), amount: 1, card_id: 'card_closed' }],
     })),
-    comes: 200,
-    rowComes: asKey('card_closed'),
+    expected: 200,
+    expectedRow: asKey('card_closed'),
   },
   {
     ...inBody('the prefixed key of a row', 'POST', `${TRANSFER}/batch`, (written) => ({
       transfers: [{ idempotency_key: `order:${tight(written)}`, amount: 1, card_id: 'card_closed' }],
     })),
-    comes: 200,
-    rowComes: 'card_closed',
+    expected: 200,
+    expectedRow: 'card_closed',
   },
   {
     name: 'a JSON number outside the schema',
     bytes: (written) => request('POST', TRANSFER, `{"amount":1,"card_id":"c","pan":${digitsOf(written)}}`),
-    comes: REFUSED,
+    expected: REFUSED,
   },
   {
     name: 'a JSON number outside the schema, with an exponent',
     bytes: (written) => request('POST', TRANSFER, `{"amount":1,"card_id":"c","pan":${digitsOf(written)}e0}`),
-    comes: REFUSED,
+    expected: REFUSED,
   },
   {
     name: 'a JSON number outside the schema, as a fraction',
@@ -180,12 +180,12 @@ const IN_BODIES: readonly Place[] = [
       const scientific = `${digits.slice(0, 1)}.${digits.slice(1)}E${digits.length - 1}`;
       return request('POST', TRANSFER, `{"amount":1,"card_id":"c","pan":${scientific}}`);
     },
-    comes: REFUSED,
+    expected: REFUSED,
   },
   {
     name: 'escaped in JSON',
     bytes: (written) => request('POST', TRANSFER, `{"amount":1,"card_id":"c","x":"${everyByteInJson(written)}"}`),
-    comes: REFUSED,
+    expected: REFUSED,
   },
 ];
 
@@ -222,10 +222,10 @@ const IN_FAULTY_BODIES: readonly Place[] = [
     ['no JSON', 'create_transfer_schema', (written: string) => written],
     ['a name twice', 'create_transfer_schema', (written: string) => `{"${written}":1,"${written}":2}`],
     ['a body too large', 'payload_too_large', (written: string) => json({ x: `${written} `.repeat(12_000) })],
-  ].map(([name, comes, body]) => ({
+  ].map(([name, expected, body]) => ({
     name: String(name),
     bytes: (written: string) => request('POST', TRANSFER, (body as (written: string) => string)(written)),
-    comes: String(comes),
+    expected: String(expected),
   })),
 ];
 
@@ -257,19 +257,19 @@ const IN_TARGETS: readonly Place[] = [
   ['a search', 200, (written: string) => `/errors?q=${escaped(written)}`],
   ['the query of a page', 200, (written: string) => `/docs?pan=${escaped(written)}`],
   ['an absolute target', undefined, (written: string) => `http://${tight(written)}/nowhere`],
-].map(([name, comes, target]) => ({
+].map(([name, expected, target]) => ({
   name: String(name),
   bytes: (written: string) => request('GET', (target as (written: string) => string)(written)),
-  ...(comes === undefined ? {} : { comes: comes as Expected }),
+  ...(expected === undefined ? {} : { expected: expected as Expected }),
 }));
 
 /** Returns a request with the number in a header, for a list or for a transfer of a closed card. */
-function header(name: string, comes: Place['comes'], value = tight, method = 'POST'): Place {
+function header(name: string, expected: Place['expected'], value = tight, method = 'POST'): Place {
   const body = method === 'POST' ? json({ amount: 1, card_id: 'card_closed' }) : undefined;
   return {
     name: `${name} of a ${method}`,
     bytes: (written) => request(method, TRANSFER, body, [[name, value(written)]]),
-    ...(comes === undefined ? {} : { comes }),
+    ...(expected === undefined ? {} : { expected }),
   };
 }
 
@@ -295,32 +295,32 @@ const IN_HEADERS: readonly Place[] = [
   {
     name: 'Host',
     bytes: (written) => `GET ${TRANSFER} HTTP/1.1\r\nHost: ${tight(written)}\r\n\r\n`,
-    comes: 'forbidden',
+    expected: 'forbidden',
   },
 ];
 
 const IN_BROKEN_HTTP: readonly Place[] = [
-  { name: 'a method', bytes: (written) => `${digitsOf(written)} / HTTP/1.1\r\n\r\n`, comes: 'malformed_request' },
-  { name: 'a version', bytes: (written) => `GET / HTTP/${digitsOf(written)}\r\n\r\n`, comes: 'malformed_request' },
+  { name: 'a method', bytes: (written) => `${digitsOf(written)} / HTTP/1.1\r\n\r\n`, expected: 'malformed_request' },
+  { name: 'a version', bytes: (written) => `GET / HTTP/${digitsOf(written)}\r\n\r\n`, expected: 'malformed_request' },
   {
     name: 'a header without a colon',
     bytes: (written) => `GET / HTTP/1.1\r\nHost: localhost\r\n${written}\r\n\r\n`,
-    comes: 'malformed_request',
+    expected: 'malformed_request',
   },
   {
     name: 'the length of a body',
     bytes: (written) => `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${written}x\r\n\r\n`,
-    comes: 'malformed_request',
+    expected: 'malformed_request',
   },
   {
     name: 'a header too large',
     bytes: (written) => request('GET', TRANSFER, undefined, [['X-Pan', `${written} `.repeat(1200)]]),
-    comes: 'headers_too_large',
+    expected: 'headers_too_large',
   },
   {
     name: 'a wrong method',
     bytes: (written) => request('DELETE', `/api/v0.1/core/card/${escaped(written)}`),
-    comes: 'method_not_allowed',
+    expected: 'method_not_allowed',
   },
 ];
 

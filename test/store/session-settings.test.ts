@@ -113,7 +113,7 @@ async function callAllInOneHour() {
 test('responses are the same with any settings of the role and the database', async () => {
   const { plain, hostile } = await callAllInOneHour();
   // The comparison proves nothing if calls fail.
-  const failed = plain.filter(({ came }) => (came as { Status?: number }).Status === 500);
+  const failed = plain.filter(({ result }) => (result as { Status?: number }).Status === 500);
   expect(failed).toEqual([]);
   expect(hostile).toEqual(plain);
 });

@@ -114,7 +114,7 @@ const ACTIONS: readonly Action[] = [
   { title: 'Move the clock', words: 'time sandbox', operation: 'move_clock', path: '/console/sandbox' },
 ];
 
-/** Words that change nothing about what is meant. */
+/** Words that don't change the meaning of a text. */
 const FILLERS: ReadonlySet<string> = new Set(['a', 'an', 'the', 'of', 'for', 'to', 'all', 'my']);
 
 const wordsOf = (text: string): readonly string[] =>

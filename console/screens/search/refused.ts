@@ -95,7 +95,7 @@ async function cardsOf(
   return data.map(({ card_id: id }) => ({ id, program: undefined }));
 }
 
-/** Whether a request was for one of the amounts. If the error names no currency, it is one with two decimals. */
+/** Whether a request was for one of the amounts. If the error names no currency, two decimals are assumed. */
 function isOf(error: RefusedRequest, amounts: Wanted['amounts']): boolean {
   const currency = currencyOfError(error);
   return amounts.some(

@@ -74,7 +74,7 @@ test.each(DEVIATIONS)('an adapter with the deviation %s breaks %j', async (devia
   const results = await checked(await startDeviating(deviation, secret), secret);
   const failed = results.filter(({ outcome }) => outcome === 'failed');
   expect(failed.map(({ rule }) => rule)).toEqual(expect.arrayContaining([...broken]));
-  for (const { came } of failed) expect(came).toMatch(/^\S.*\.$/s);
+  for (const { detail } of failed) expect(detail).toMatch(/^\S.*\.$/s);
 });
 
 test('an adapter that reads first and writes later executes two concurrent orders twice, and the check finds this', async () => {
@@ -101,10 +101,10 @@ test.each([
     'other_order',
     'To the order with a different amount, /send answered with 200 and {',
   ],
-] as const)('the result for %s names the actual answer', async (deviation, rule, came) => {
+] as const)('the result for %s names the actual answer', async (deviation, rule, detail) => {
   const secret = newSecret();
   const results = await checked(await startDeviating(deviation, secret), secret);
-  expect(results.find((result) => result.rule === rule)?.came).toContain(came);
+  expect(results.find((result) => result.rule === rule)?.detail).toContain(detail);
 });
 
 test('an answer after the time limit counts as no answer', async () => {
@@ -138,7 +138,7 @@ test('the command prints the results as JSON, with the given token', async () =>
   const { output, exitCode } = await checkCommand(url, secret, '--token', 'card_1', '--json');
   const { passed, failed, not_applicable, rules } = JSON.parse(output);
   expect([passed, failed, not_applicable, exitCode]).toEqual([RULES.length - 1, 1, 0, 1]);
-  expect(rules[0]).toMatchObject({ rule: 'health', outcome: 'failed', came: 'It answered with 200 and {}.' });
+  expect(rules[0]).toMatchObject({ rule: 'health', outcome: 'failed', detail: 'It answered with 200 and {}.' });
 });
 
 test('one rule fails if no adapter responds, and the others are skipped', async () => {
