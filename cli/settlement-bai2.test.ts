@@ -75,15 +75,15 @@ describe('a BAI2 file', () => {
   });
 
   test.each([
-    ['no funds type', ''],
-    ['an unknown one', 'Z'],
-    ['one of a day', '1'],
+    ['no availability', ''],
+    ['an unknown availability', 'Z'],
+    ['a one-day availability', '1'],
     ['a value date', 'V,260201,'],
     ['a value date and time', 'V,260201,1300'],
     ['three amounts', 'S,,200000,-300000'],
     ['no distribution', 'D,0'],
     ['distributed amounts', 'D,3,0,20000000,1,30000000,3,20000000'],
-  ])('has its references after the funds type: %s', async (_, funds) => {
+  ])('has its references after the funds type, with %s', async (_, funds) => {
     const fields = `16,495,1000,${funds},theirs,${OURS},text`.split(',');
     const whole = file([fields.join(',')], { total: 1000n });
     const expected = [expect.objectContaining({ attempt_id: `pat_${OURS}`, processor_reference: 'theirs' })];
@@ -125,7 +125,7 @@ describe('a BAI2 file', () => {
     ]);
   });
 
-  // The control totals are the standard's own: the availability of money does not count.
+  // The control total is from the standard. It excludes amounts by availability.
   test('can have summaries of the account in continued records', async () => {
     const records = [
       '88,500000,,,110,1000000,,,072,500000,,,074,500000,,,040/',
@@ -143,7 +143,7 @@ const LEDGER = '03,1,,010,10000,,,015,9700,,/';
 const GOOD = ['16,495,1000,,a,,/', '16,195,700,,b,,/'];
 const good = file(GOOD, { account: LEDGER, total: 21_400n });
 
-test('the file of the tests that follow is correct', async () => {
+test('the file that the following tests change is correct', async () => {
   expect(await read(good)).toMatchObject({ problems: [], lines: [{ kind: 'push' }, { kind: 'pull' }] });
 });
 
@@ -202,7 +202,7 @@ test.each([
     2,
     'The group deletes earlier data (2). Withdraw the file that contained that data instead.',
   ],
-  ['a test', [/,1,260130/, ',4,260130'], 2, 'The group is only a test (4).'],
+  ['a group that is only a test', [/,1,260130/, ',4,260130'], 2, 'The group is only a test (4).'],
   ['a group status that does not exist', [/,1,260130/, ',,260130'], 2, "'' is not a group status."],
   ['a day in another form', [/,1,260130/, ',1,20260130'], 2, "'20260130' is not a date as YYMMDD."],
   ['version 1', [/,2\//, ',1/'], 1, "The version of the format must be 2, not '1'."],

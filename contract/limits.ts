@@ -54,7 +54,7 @@ export const DirectionLimitsPatch = Type.Object(forEachName(changed), {
 const maximumBalance = Type.Integer({
   minimum: 0,
   maximum: Number(MAXIMUM_BALANCE),
-  description: 'Maximum balance of a card, pending incoming money included, in minor units',
+  description: 'Maximum balance of a card, including pending incoming money, in minor units',
 });
 
 const BOTH = { in: Type.Optional(DirectionLimits), out: Type.Optional(DirectionLimits) };

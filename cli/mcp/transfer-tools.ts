@@ -64,7 +64,7 @@ const createTransfer: Tool = {
     'Creates a transfer in the sandbox, which holds only test money: loads a card, unloads it, or moves money between cards. A ' +
     'live service is refused. Amounts are in minor units: 1000 is 10.00 USD. The sandbox has cards such as card_active, ' +
     'card_empty, card_lost and card_limited. If a call fails and `money_moved` is unknown, or there was no result, call it ' +
-    'again with the same arguments and the same idempotency_key. `replayed` says that an earlier call did it.',
+    'again with the same arguments and the same idempotency_key. `replayed` is true if an earlier call created the transfer.',
   inputSchema: transferSchema({ idempotency_key: IDEMPOTENCY_KEY }),
   writes: true,
   isDestructive: true,

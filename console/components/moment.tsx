@@ -2,10 +2,10 @@ import { useAhead, useTicks } from '../data/clock.ts';
 import { formatAgo, formatDistance, formatMoment, formatShort, formatUtc } from '../format/times.ts';
 
 /**
- * Shows a time in the user's time zone, with UTC in the tooltip. `distance` shows how long ago it was instead. `short` is for
- * lists: it shows how long ago a time of the last day was. `clock` is for lists of what happened after each other. All three have the full
- * time in the tooltip. `actual` is for times that don't follow the sandbox clock (audit log, errors,
- * requests, sessions, deliveries): they are labeled while that clock is moved.
+ * Shows a time in the user's time zone, with UTC in the tooltip. Three options show less, and move the full time to the tooltip.
+ * `distance` shows only how long ago the time was. `short` does the same for times of the last day. `clock` shortens the time, for
+ * lists in order of time. `actual` is for times that don't follow the sandbox clock (audit log, errors, requests, sessions,
+ * deliveries): they are labeled while that clock is moved.
  */
 export function Moment({
   at,

@@ -35,7 +35,7 @@ const StandbyRecord = Type.Object({
   lag_seconds: nullable(
     Type.Number({
       minimum: 0,
-      description: 'How long it took to replay what was written last; null once it has replayed everything',
+      description: 'How long it took to replay the latest WAL; null once it has replayed everything',
     }),
   ),
 });
@@ -106,7 +106,7 @@ export const ServiceStatus = Type.Object({
   }),
   error_log: part('The error log', {
     spool_bytes: count('Bytes of errors on this machine that are waiting for the database'),
-    max_spool_bytes: count('Bytes of errors that may wait'),
+    max_spool_bytes: count('Maximum bytes of errors that can wait for the database'),
     dropped: count('Errors that this process could not record'),
   }),
   relay_lag_seconds: secondsOrNull('Age of the oldest event without a position'),

@@ -134,7 +134,7 @@ describe('text that does not look like a card number', () => {
 });
 
 describe('a refused number', () => {
-  const GIVEN_OUT: readonly (readonly [network: string, beginning: string, length: number])[] = [
+  const ISSUED: readonly (readonly [network: string, beginning: string, length: number])[] = [
     ['Visa', '4111', 16],
     ['old Visa', '4222', 13],
     ['Visa', '4917', 19],
@@ -162,7 +162,7 @@ describe('a refused number', () => {
   ];
   const between = fc.constantFrom('', ' ', '-', '.', ' - ', '\u00a0', '\u2009', '\u202f', '\t', '\u2013', '\u2212');
 
-  test.each(GIVEN_OUT)(
+  test.each(ISSUED)(
     'is a number of %s, %s… of %i digits, in groups of four with any separator',
     (_, beginning, length) => {
       const rest = digits(length - 1 - beginning.length, length - 1 - beginning.length);

@@ -609,7 +609,7 @@ export type CardLimits = {
    * apply.
    */
   readonly out?: DirectionLimits;
-  /** Maximum balance of a card, pending incoming money included, in minor units. */
+  /** Maximum balance of a card, including pending incoming money, in minor units. */
   readonly maximum_balance?: number;
 };
 
@@ -625,7 +625,7 @@ export type CardLimitsPatch = {
    * them all.
    */
   readonly out?: DirectionLimitsPatch | null;
-  /** Maximum balance of a card, pending incoming money included, in minor units. */
+  /** Maximum balance of a card, including pending incoming money, in minor units. */
   readonly maximum_balance?: number | null;
 };
 
@@ -4048,7 +4048,7 @@ export type ServiceStatus = {
           readonly sync_state: string;
           /** WAL that it has not replayed. */
           readonly lag_bytes: number;
-          /** How long it took to replay what was written last; null once it has replayed everything. */
+          /** How long it took to replay the latest WAL; null once it has replayed everything. */
           readonly lag_seconds: number | null;
         }[]
       | null;
@@ -4089,7 +4089,7 @@ export type ServiceStatus = {
   readonly error_log: {
     /** Bytes of errors on this machine that are waiting for the database. */
     readonly spool_bytes: number;
-    /** Bytes of errors that may wait. */
+    /** Maximum bytes of errors that can wait for the database. */
     readonly max_spool_bytes: number;
     /** Errors that this process could not record. */
     readonly dropped: number;

@@ -98,7 +98,7 @@ test('endpoints that do not answer, or that answer with nonsense or too much, do
       .poll(async () => (await client.webhooks.attempts(ids.get(name) ?? '')).data.at(-1) ?? null)
       .toMatchObject({ ...recorded, succeeded: name === 'endless' });
   }
-  // An endpoint that does not answer has at most one open request, and another that is about to close.
+  // An endpoint that does not answer has at most one connection with a request, and another that is about to close.
   for (const name of ['silent', 'drip', 'handshake']) expect(endpoints.get(name)?.mostOpen()).toBeLessThanOrEqual(2);
 });
 
