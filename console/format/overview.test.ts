@@ -108,7 +108,7 @@ test('says in the first line whether the service works, and how many things need
   expect(health({ status: { ...STATUS, readiness: { ready: false } } })).toMatchObject({ tone: 'fault' });
 });
 
-test('says in the first line that transfers are stopped, and which requests failed in spite of it', () => {
+test('says in the first line that transfers are stopped, and how many requests failed', () => {
   const status = { ...STATUS, switch: { service_disabled: true } };
   // One of the things is the stop, and refusals are intended.
   expect(health({ status, all: figures(8, 0, 8) }, 1)).toEqual({

@@ -244,7 +244,7 @@ test('does not count a result from before a clock went back', async () => {
   await waitFor('the check', isChecked);
 });
 
-test('leaves a lost connection, and checks the days that were behind the failed one first', async () => {
+test('ends the round if its connection is lost, and in the next round checks the remaining days first', async () => {
   await setClock(FIRST + 52 * DAY + 12 * HOUR);
   const [first] = await ledger.database.read(READ_DUE_DAYS);
   const checked: string[] = [];

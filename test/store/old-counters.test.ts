@@ -102,7 +102,7 @@ async function openHold(ago: { readonly counted: number; readonly ended: string 
 const counted = async () =>
   (await client.query('select amount::int, count::int from limit_counter')).rows as readonly object[];
 
-test('a hold that lasted as long as a hold can last still subtracts from its counter', async () => {
+test('a hold of the maximum length is still subtracted from its counter when it is canceled', async () => {
   const { transfer_id } = await openHold({ counted: 92, ended: "now() + interval '1 hour'" });
   expect(await deleteExpired(ledger.database)).toBe(0);
   await ledger.call('cancel_transfer', {}, { params: { transfer_id } });

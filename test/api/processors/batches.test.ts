@@ -456,7 +456,7 @@ const untilWaiting = (count: number): Promise<void> =>
     20_000,
   );
 
-test('settles an order once if a file has it at the moment when a person names it', async () => {
+test('settles an order once if a file is compared while a person names the order', async () => {
   onTestFinished(async () => void (await client.query('rollback')));
   for (let round = 0; round < 5; round += 1) {
     const [order] = (await batch(newReference(), ['approved'])) as [Attempt];
@@ -488,7 +488,7 @@ test('settles an order once if a file has it at the moment when a person names i
   }
 });
 
-test('counts orders that a person has accepted on the day of that, not on the day of the file', async () => {
+test('counts orders that a person has accepted on the day of the acceptance, not on the day of the file', async () => {
   const noon = new Date().setUTCHours(12, 0, 0, 0) - 3 * 86_400_000;
   const at = (hours: number): string => new Date(noon + hours * 3_600_000).toISOString();
   const sums = async (hours: number) => {

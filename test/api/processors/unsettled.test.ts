@@ -237,7 +237,7 @@ test('compares a line again if the processor contradicts its order before the li
   expect((await show(fileId)).outcomes).toMatchObject({ matched: 0, reported: 1 });
 });
 
-test('does not miss an order that the open break of a line names, and misses it once a person has closed the break', async () => {
+test('reports an order that the break of a line names as missing only once a person has closed that break', async () => {
   const late = await missingOrder();
   const reference = `batch-${randomUUID()}`;
   const orders = [
@@ -315,7 +315,7 @@ test('reports a missing order even if the processor contradicted and then confir
   expect(await about('missing_in_file', late)).toHaveLength(1);
 });
 
-test('reports again that no file arrives after the newest one is withdrawn', async () => {
+test('reports again that no file has arrived after the newest one is withdrawn', async () => {
   const waiting = await attempt('approved');
   await settle([lineOf(await attempt('approved'))]);
   await filesArrived(50);
