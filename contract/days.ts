@@ -99,7 +99,7 @@ const DayLineRecord = Type.Object({
 export const DayRecord = Type.Object({
   program_id: programId,
   day: day('The day, such as 2026-01-31'),
-  time_zone: Type.String({ description: 'Time zone of the card program, in which the day begins and ends' }),
+  time_zone: Type.String({ description: 'Time zone of the card program. The day begins and ends in this time zone' }),
   begins_at: moment('When the day begins'),
   ends_at: moment('When the next day begins'),
   status: STATUS,

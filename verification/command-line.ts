@@ -10,7 +10,7 @@ export type Options = {
   /** Overrides the count of the scale. */
   readonly count: number | undefined;
   readonly out: string | undefined;
-  /** Whether to run the negative control, in which the campaigns must find lost transfers. */
+  /** Whether to run the negative control: the campaigns must find lost transfers. */
   readonly control: boolean;
 };
 

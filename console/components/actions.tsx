@@ -65,7 +65,7 @@ function ActionButton({ action, kind = 'plain' }: { readonly action: Action; rea
 }
 
 /**
- * A button that opens a menu, in which the arrow keys, Home, End and the first letter of an action move the focus. The browser's
+ * A button that opens a menu. In the menu, the arrow keys, Home, End and the first letter of an action move the focus. The browser's
  * popover opens it above everything else, closes it on Escape or a click outside, and returns the focus to the button.
  */
 function Menu({ actions }: { readonly actions: readonly Action[] }) {

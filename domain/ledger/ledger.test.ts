@@ -41,7 +41,7 @@ function decide(terms: TransferTerms, view: TransferView): ReturnType<typeof dec
   return decideTransfer({ creation, terms, notes: {} }, view);
 }
 
-/** A small program in memory, to which decisions can be applied one after the other. */
+/** A small program in memory. Decisions can be applied to it one after the other. */
 class World {
   readonly accounts: Map<string, Account>;
   readonly cards: Map<string, Card>;

@@ -166,7 +166,7 @@ function orderProblem(line: SettlementLine, order: BatchOrder, isAnswer: boolean
   if (order.currency !== line.currency) return `is in ${order.currency}`;
   if (isContradicted(order)) return 'has an open contradiction';
   if (order.status !== 'approved' && !(isAnswer && AWAITED.has(order.status))) return `is ${order.status}`;
-  // A line that is an answer opens a contradiction, with which the booking can be undone.
+  // A line that is an answer opens a contradiction, which lets an operator undo the booking.
   if (!isAnswer && order.correctedAmount !== 0n) return 'was corrected by a booking';
   return undefined;
 }

@@ -1480,7 +1480,7 @@ export type DayRecord = {
   readonly program_id: string;
   /** The day, such as 2026-01-31. */
   readonly day: string;
-  /** Time zone of the card program, in which the day begins and ends. */
+  /** Time zone of the card program. The day begins and ends in this time zone. */
   readonly time_zone: string;
   /** When the day begins. */
   readonly begins_at: string;

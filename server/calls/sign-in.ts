@@ -37,7 +37,7 @@ export type NewDeadline = () => number;
 
 /** Sign-in with the configured OpenID provider. http serves its routes. */
 export type SignIn = {
-  /** The host of the provider, by which people recognize it. */
+  /** The host of the provider, so that people recognize the provider. */
   readonly provider: string;
   /** Returns the URL of the provider for the browser to open. Throws a Refusal `provider_unavailable`. */
   readonly begin: (wish: LoginWish) => Promise<{ readonly url: string; readonly login: LoginState }>;

@@ -58,7 +58,7 @@ export function openConnectorRules({ mode, allowedNetworks }: Omit<ConnectorAddr
       if (url.username !== '' || url.password !== '') return 'it must not contain a user name or a password';
       if (/[?#]/.test(text)) return 'it must have neither a query nor a fragment';
       if (/[\s\p{Cc}\\]/u.test(text)) return 'it contains a space, a control character or a backslash';
-      if (url.port === '0') return 'it has port 0, on which nothing can listen';
+      if (url.port === '0') return 'it has port 0, where nothing can listen';
       const addresses = addressesInHost(hostOf(url));
       if (url.protocol === 'http:' && !addresses?.every((address) => isInNetworks(LOOPBACK, address))) {
         return 'it begins with http://, which is allowed only for addresses of this machine, such as http://127.0.0.1:9000';

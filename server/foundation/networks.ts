@@ -114,7 +114,7 @@ export function findNetworkProblem(text: string): string | undefined {
   const [address] = network;
   if (isSingle(network)) {
     const isSpecial = kindOf(address.toString()) === 'special';
-    return isSpecial ? 'is an address for a special purpose, to which nothing is ever sent' : undefined;
+    return isSpecial ? 'is an address for a special purpose, and the service never sends there' : undefined;
   }
   const first = ipaddr[address.kind() === 'ipv4' ? 'IPv4' : 'IPv6'].networkAddressFromCIDR(text);
   if (first.toString() !== address.toString()) {
@@ -128,7 +128,7 @@ export function findNetworkProblem(text: string): string | undefined {
     );
   }
   if (isPrivate || ![...PRIVATE, ...SPECIAL].some((range) => overlap(range, network))) return undefined;
-  return 'contains addresses for special purposes, to which nothing is ever sent';
+  return 'contains addresses for special purposes, and the service never sends there';
 }
 
 /** Returns the host of a URL for a look-up: without the brackets of IPv6 and without a dot at the end. */

@@ -119,7 +119,7 @@ async function examineClaims(
     decision.kind === 'none'
       ? problem(name, noRoleMessage(roleClaim, values, fault, near, Object.keys(claims)))
       : decision.kind === 'choice'
-        ? ok(name, `roles in ${decision.programIds.length} card programs, of which the person chooses one`)
+        ? ok(name, `roles in ${decision.programIds.length} card programs; the person chooses one of them`)
         : ok(
             name,
             [

@@ -41,7 +41,7 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
     ],
     ['10.0.0.0/8,169.254.0.0/16', "'169.254.0.0/16' contains loopback, link-local or metadata addresses"],
     ['::/0', "'::/0' contains loopback"],
-    ['0.0.0.0', "'0.0.0.0' is an address for a special purpose, to which nothing is ever sent"],
+    ['0.0.0.0', "'0.0.0.0' is an address for a special purpose, and the service never sends there"],
     ['10.0.0.1/8', "'10.0.0.1/8' has host bits set"],
     ['localhost', "'localhost' is neither an IP address nor a network such as 10.0.0.0/8"],
     ['10.0.0.0/8;192.168.0.0/16', 'neither an IP address nor a network'],

@@ -82,7 +82,7 @@ export async function runAsUser(
   return promisify(execFile)(command, commandLine, { cwd, env: userEnvironment(env), maxBuffer: 64 * 1024 * 1024 });
 }
 
-/** Creates a folder with a package, in which tests can run it and write. The caller must call `remove`. */
+/** Creates a folder with a package. Tests can run the package there, and write files. The caller must call `remove`. */
 export async function folderWith(
   packed: Packed,
 ): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
 
 /**
- * Text from the source and its replacement, in which `$&` stands for the original text. If nothing remains of its line, the line
- * is removed.
+ * Text from the source and its replacement. In the replacement, `$&` stands for the original text. If nothing remains of its line,
+ * the line is removed.
  */
 export type Edit = readonly [text: string, replacement: string];
 

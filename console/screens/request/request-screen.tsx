@@ -80,7 +80,7 @@ function isRecent(requestId: string): boolean {
 function Actions({ of: record }: { readonly of: RequestRecord }) {
   const { error, operation } = record;
   const { can } = useSession();
-  // A case needs a program. Card programs see only their own requests, in which the program may be missing.
+  // A case needs a program. Card programs see only their own requests, even if the record names no program.
   const isOfProgram = record.program_id !== null || !can('inspect_request');
   const isTransfer = error !== null && operation === 'create_transfer' && error.request !== null;
   return (

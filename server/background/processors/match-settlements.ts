@@ -66,7 +66,7 @@ import { type ReportParts, readAgain, recordNow } from './report.ts';
 // Tested by: `test/api/processors/settlement.test.ts`, `test/crashes/settlement-kills.test.ts`
 
 // Invariant: If a booking changes an attempt while a line about it is compared, the line is compared again
-// Kept by: the locks of its breaks and of the attempt, under which the booked amount is read again
+// Kept by: the booked amount is read again under the locks of its breaks and of the attempt
 // Tested by: `test/api/processors/unsettled.test.ts`
 
 /** Maximum delay before the job finds a file that another process has received. */

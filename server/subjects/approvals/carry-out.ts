@@ -119,7 +119,7 @@ export type Ended = { readonly approval: ShownApproval; readonly now: number; re
 
 // Invariant: An approved request is carried out at most once, even if several processes try, and never after its approval has
 //   failed
-// Kept by: for requests of card programs, their idempotency key, under which failures are stored too. For other requests,
+// Kept by: for requests of card programs, their idempotency key. Failures are stored under it, too. For other requests,
 //   `noteCarriedOut` in their transaction (`auditOf`)
 // Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
 

@@ -78,7 +78,7 @@ function findSyntaxProblem(text: string): string | undefined {
     return 'The URL must not contain a user name or a password: use a header for credentials.';
   }
   if (text.includes('#')) return 'The URL must not have a fragment: it would not be sent.';
-  return url.port === '0' ? 'The URL has port 0, on which nothing can listen.' : undefined;
+  return url.port === '0' ? 'The URL has port 0, where nothing can listen.' : undefined;
 }
 
 function findLiveProblem({ protocol, port }: Destination): string | undefined {

@@ -236,7 +236,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
     lines: inOneSum(3000),
     outcomes: ['matched'],
   },
-  'several in one sum, of which one was unknown': {
+  'several in one sum, one of them unknown': {
     status: 'approved',
     batch: ['unknown'],
     lines: inOneSum(2000),
@@ -249,7 +249,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
     outcomes: ['missing_in_ledger'],
     found: REFUSED,
   },
-  'several in one sum, of which one was declined': {
+  'several in one sum, one of them declined': {
     status: 'approved',
     batch: ['declined'],
     lines: inOneSum(2000),

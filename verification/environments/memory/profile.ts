@@ -130,7 +130,7 @@ function drawSubjects(random: Random): Subjects & Pick<Profile, 'pace'> {
 
 /**
  * The longest pause between two requests in schedules about time, in milliseconds. The requests then take a few
- * seconds, in which transfers become due and a day ends.
+ * seconds. During this time, transfers become due and a day ends.
  */
 const MAX_PACE_MILLISECONDS = 250;
 
