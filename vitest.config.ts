@@ -51,6 +51,7 @@ export const SLOW: readonly string[] = [
   'test/api/day-checks.test.ts',
   'test/crashes/incident-end.test.ts',
   'test/crashes/lost-mark.test.ts',
+  'test/crashes/move-in-kills.test.ts',
   'test/crashes/required-standby.test.ts',
   'test/crashes/settlement-kills.test.ts',
   'test/crashes/standby.test.ts',

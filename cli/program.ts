@@ -11,6 +11,7 @@ import { addErrors } from './commands/errors.ts';
 import { addEvents } from './commands/events/events.ts';
 import { addKeys } from './commands/keys.ts';
 import { addMcp } from './commands/mcp.ts';
+import { addMoveIn } from './commands/move-in.ts';
 import { addAccess, addPeople, addSessions } from './commands/people.ts';
 import { addConnector, addProcessors } from './commands/processors.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
@@ -38,6 +39,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addOverview,
       addPrograms,
       addFunding,
+      addMoveIn,
       addSwitch,
       addProcessors,
       addDays,
@@ -83,12 +85,12 @@ ${strong('Environment:')}
 ${strong('Exit codes:')}
   0  success
   1  Request Error: correct the request; for webhooks test and resend also: the
-     event was not delivered; for doctor: there is a problem; for connector
-     check: the adapter breaks a rule
+     event was not delivered; for doctor and move-in check: there is a problem;
+     for connector check: the adapter breaks a rule
   2  invalid command line
   3  Server Error, Process Error, or a response that is not from the service;
-     for trial-balance also: the ledger does not balance; for status also: the
-     service is not ready
+     for trial-balance also: the ledger does not balance; for move-in run also:
+     the books differ from the file; for status also: the service is not ready
   4  no response, or an incomplete one
   5  the output cannot be written
   6  accepted, but not done: it is waiting for the approval of a second person
@@ -243,8 +245,11 @@ const MEANT: ReadonlyMap<string, string> = new Map([
   ['funding', 'programs get <program_id>'],
   ['health', 'status'],
   ['holds', 'cards holds <card_id>'],
+  ['import', 'move-in check <file>'],
   ['limits', 'cards limits <card_id>'],
   ['logs', 'errors tail'],
+  ['migration', 'move-in check <file>'],
+  ['move', 'move-in check <file>'],
   ['payment', 'transfers create'],
   ['payments', 'transfers list'],
   ['refund', 'transfers reverse <transfer_id>'],
@@ -260,6 +265,10 @@ const MEANT_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...['list', 'ls', 'all', 'get', 'show', 'view'].flatMap((verb): [string, string][] => [
     [`deposits ${verb}`, 'movements --kind deposit'],
     [`withdrawals ${verb}`, 'movements --kind withdrawal'],
+  ]),
+  ...['import', 'migrate', 'move', 'move-in'].flatMap((verb): [string, string][] => [
+    [`cards ${verb}`, 'move-in check <file>'],
+    [`programs ${verb}`, 'move-in check <file>'],
   ]),
   ['cards events', 'events list --subject <card_id>'],
   ['cards transfers', 'transfers list --card <card_id>'],
@@ -285,6 +294,7 @@ const MEANT_VERB: ReadonlyMap<string, readonly string[]> = new Map([
   ['delete', ['revoke']],
   ['refund', ['reverse']],
   ['void', ['cancel']],
+  ['import', ['run']],
   ['follow', ['tail']],
   ['watch', ['tail']],
 ]);

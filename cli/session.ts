@@ -1,5 +1,12 @@
 import { printableJson } from '../domain/printable-text.ts';
-import { type Fetch, type Page, type PageQuery, TransferService, type WithResponse } from '../sdk/client.ts';
+import {
+  type Fetch,
+  InvalidArgument,
+  type Page,
+  type PageQuery,
+  TransferService,
+  type WithResponse,
+} from '../sdk/client.ts';
 import type { Environment } from './environment.ts';
 import { alignedLines, type Column, type Pair, pairsOf, table, yesOrNo } from './output.ts';
 
@@ -87,6 +94,12 @@ export function openSession(options: GlobalOptions, context: CommandContext): Se
     show: (record, pairs = pairsOf(record)) => showText(record, alignedLines(pairs)),
     showText,
   };
+}
+
+/** The card program of a command that needs one. Throws InvalidArgument if it was not given. */
+export function programOf({ program }: Pick<Session, 'program'>): string {
+  if (program !== undefined) return program;
+  throw new InvalidArgument('set the card program with --program or TRANSFER_SERVICE_PROGRAM');
 }
 
 /** Prints the result of a request that moves money, with its idempotency key and whether it was replayed. */

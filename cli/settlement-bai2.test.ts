@@ -226,7 +226,7 @@ test('names every record that cannot be read', async () => {
 
 test('refuses text that is not UTF-8, and a line without an end', async () => {
   const wrong = Buffer.concat([Buffer.from(`${HEADER}\n02,`), Buffer.from([0xff]), Buffer.from('\n')]);
-  expect((await read(wrong)).problems).toEqual(['1: The file is not UTF-8.']);
+  expect((await read(wrong)).problems).toEqual(['2: The file is not UTF-8.']);
   expect((await read(`${HEADER}\n02,${'1'.repeat(200_000)}`)).problems).toEqual([
     '2: The line has more than 10000 characters.',
   ]);

@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { formatMoney, isCurrency } from '../domain/ledger/money.ts';
+import { linesOf, MAX_LINE_CHARACTERS, ProblemList, UnreadableFile } from './files/line-file.ts';
 import {
-  type LineProblem,
-  MAX_LINE_CHARACTERS,
-  MAX_PROBLEMS,
   MAX_REFERENCE_CHARACTERS,
-  MAX_SETTLEMENT_LINES,
   problemOf,
   type ReadSettlementFile,
   type SentLine,
+  settlementPortions,
   UnreadableField,
 } from './settlement-csv.ts';
 
@@ -18,16 +15,6 @@ type Bai2Record = { readonly line: number; readonly code: string; readonly field
 
 /** Far more than any record has. It bounds the memory for a record that is continued without an end. */
 const MAX_FIELDS = 10_000;
-
-/** A problem that makes the rest of the file unreadable. */
-class UnreadableFile extends Error {
-  readonly line: number;
-
-  constructor(line: number, message: string) {
-    super(message);
-    this.line = line;
-  }
-}
 
 /**
  * Reads a file of the Cash Management Balance Reporting Specifications, version 2 (BAI2), with constant memory, and checks it.
@@ -47,30 +34,20 @@ export async function readBai2(path: string): Promise<ReadSettlementFile> {
     }
     reader.end(last);
   } catch (error) {
-    if (!(error instanceof UnreadableFile)) throw error;
-    reader.note(error.line, '', error.message);
+    reader.found.noteEnd(error);
   }
-  const { problems, problemCount } = reader;
+  const { problems, problemCount } = reader.found;
   const checked = { sha256: hash.digest('hex'), lineCount, problems, problemCount };
-  return { checked, portions: (skipped) => portionsOf(path, skipped) };
+  return { checked, portions: (skipped) => settlementPortions(sentLinesOf(path), skipped) };
 }
 
-/** Reads the lines of a checked file in portions, after the first `skipped` ones. */
-async function* portionsOf(path: string, skipped: number): AsyncGenerator<readonly SentLine[]> {
+/** The lines of a checked file. */
+async function* sentLinesOf(path: string): AsyncGenerator<SentLine> {
   const reader = new TransmissionReader();
-  let portion: SentLine[] = [];
-  let seen = 0;
   for await (const record of recordsOf(path)) {
     const line = reader.read(record);
-    if (line === undefined) continue;
-    seen += 1;
-    if (seen <= skipped) continue;
-    portion.push(line);
-    if (portion.length < MAX_SETTLEMENT_LINES) continue;
-    yield portion;
-    portion = [];
+    if (line !== undefined) yield line;
   }
-  if (portion.length > 0) yield portion;
 }
 
 /**
@@ -80,7 +57,7 @@ async function* portionsOf(path: string, skipped: number): AsyncGenerator<readon
 async function* recordsOf(path: string, onBytes: (bytes: Buffer) => void = () => undefined) {
   let record: Bai2Record | undefined;
   let line = 0;
-  for await (const text of linesOf(path, onBytes)) {
+  for await (const text of linesOf(path, MAX_LINE_CHARACTERS, onBytes)) {
     line += 1;
     if (text.trim() === '') continue;
     const [code = '', ...fields] = text.trim().replace(/\/$/, '').split(',');
@@ -97,32 +74,6 @@ async function* recordsOf(path: string, onBytes: (bytes: Buffer) => void = () =>
     record.recordCount += 1;
   }
   if (record !== undefined) yield record;
-}
-
-async function* linesOf(path: string, onBytes: (bytes: Buffer) => void): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  let read = 0;
-  let rest = '';
-  const decode = (bytes?: Buffer): string => {
-    try {
-      return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
-    } catch {
-      throw new UnreadableFile(read + 1, 'The file is not UTF-8.');
-    }
-  };
-  for await (const bytes of createReadStream(path) as AsyncIterable<Buffer>) {
-    onBytes(bytes);
-    const lines = (rest + decode(bytes)).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      yield line;
-      read += 1;
-    }
-    if (rest.length > MAX_LINE_CHARACTERS) {
-      throw new UnreadableFile(read + 1, `The line has more than ${MAX_LINE_CHARACTERS} characters.`);
-    }
-  }
-  yield rest + decode();
 }
 
 /** How deep the next record is: before the file, in the file, in a group, in an account, or after the file. */
@@ -160,8 +111,7 @@ const ANY_DAY = '2000-01-01';
 const [OPENING, CLOSING] = ['010', '015'];
 
 class TransmissionReader {
-  readonly problems: LineProblem[] = [];
-  problemCount = 0;
+  readonly found = new ProblemList();
   #level: Level = 'start';
   /** Identifies the file among the files of its sender. */
   #name = '';
@@ -177,8 +127,7 @@ class TransmissionReader {
   #account = { ...NOTHING };
 
   note(line: number, field: string, message: string): void {
-    this.problemCount += 1;
-    if (this.problems.length < MAX_PROBLEMS) this.problems.push({ line, field, message });
+    this.found.note({ line, field, message });
   }
 
   /** Reads the next record. Returns the line of a record 16 about a credit or a debit. */
@@ -299,7 +248,7 @@ class TransmissionReader {
     this.#group.total += this.#account.total;
     this.#group.members += 1;
     const [opening, closing] = [this.#balances.get(OPENING), this.#balances.get(CLOSING)];
-    if (this.problemCount > 0 || opening === undefined || closing === undefined) return;
+    if (this.found.problemCount > 0 || opening === undefined || closing === undefined) return;
     const reached = opening + this.#moved;
     if (reached === closing) return;
     const [sum, stated] = [reached, closing].map((amount) => formatMoney(amount, this.#currency));
@@ -323,7 +272,7 @@ class TransmissionReader {
 
   /** Compares a control total with the sum, unless an amount could not be read. */
   #check(stated: string, { total }: Counted): void {
-    if (this.problemCount > 0 || toAmount(stated) === total) return;
+    if (this.found.problemCount > 0 || toAmount(stated) === total) return;
     throw new UnreadableField(
       'control total',
       `The sum of the amounts is ${total}, but the control total is ${stated}.`,
@@ -331,7 +280,7 @@ class TransmissionReader {
   }
 
   #checkCount(stated: string, count: number, what: string): void {
-    if (this.problemCount > 0 || (/^\d{1,12}$/.test(stated) && Number(stated) === count)) return;
+    if (this.found.problemCount > 0 || (/^\d{1,12}$/.test(stated) && Number(stated) === count)) return;
     throw new UnreadableField(`number of ${what}`, `There are ${count} ${what}, but the record says '${stated}'.`);
   }
 }

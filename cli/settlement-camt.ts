@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { CURRENCY_EXPONENTS, formatMoney, isCurrency, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
+import { ProblemList } from './files/line-file.ts';
 import {
-  type LineProblem,
-  MAX_PROBLEMS,
   MAX_REFERENCE_CHARACTERS,
   MAX_SETTLEMENT_LINES,
   problemOf,
@@ -48,14 +47,10 @@ export async function readCamt(path: string, reference: Reference): Promise<Read
 
 function readStatements(
   sha256: string,
-  {
-    lines,
-    problems,
-    problemCount,
-    sequenceNumber,
-  }: Partial<StatementReader> & Pick<StatementReader, 'lines' | 'problems' | 'problemCount'>,
+  { lines, found, sequenceNumber }: Pick<StatementReader, 'lines' | 'found' | 'sequenceNumber'>,
 ): ReadSettlementFile {
   const number = sequenceNumber === undefined ? {} : { sequenceNumber };
+  const { problems, problemCount } = found;
   return {
     checked: { sha256, lineCount: lines.length, problems, problemCount, ...number },
     portions: async function* (skipped) {
@@ -65,8 +60,11 @@ function readStatements(
   };
 }
 
-const refused = (sha256: string, line: number, message: string): ReadSettlementFile =>
-  readStatements(sha256, { lines: [], problems: [{ line, field: '', message }], problemCount: 1 });
+function refused(sha256: string, line: number, message: string): ReadSettlementFile {
+  const found = new ProblemList();
+  found.note({ line, field: '', message });
+  return readStatements(sha256, { lines: [], found, sequenceNumber: undefined });
+}
 
 const LISTS: ReadonlySet<string> = new Set(['Stmt', 'Ntfctn', 'Bal', 'Ntry', 'NtryDtls', 'TxDtls']);
 
@@ -99,8 +97,7 @@ const lineAt = (text: string, position: number): number => text.slice(0, Math.ma
 
 class StatementReader {
   readonly lines: SentLine[] = [];
-  readonly problems: LineProblem[] = [];
-  problemCount = 0;
+  readonly found = new ProblemList();
   sequenceNumber: number | undefined;
   readonly #reference: Reference;
   readonly #text: string;
@@ -132,15 +129,13 @@ class StatementReader {
 
   /** Notes a problem of the element at a position of the text. */
   #note(position: number, field: string, message: string): void {
-    this.problemCount += 1;
-    if (this.problems.length === MAX_PROBLEMS) return;
-    this.problems.push({ line: lineAt(this.#text, position), field, message });
+    this.found.note({ line: lineAt(this.#text, position), field, message });
   }
 
   #readStatement(statement: Node): void {
     const first = this.#entries[this.#entry + 1] ?? this.#text.length;
     const moved = this.#readEntries(statement);
-    if (this.problemCount > 0) return;
+    if (this.found.problemCount > 0) return;
     const balanceOf = (...codes: readonly string[]): Node | undefined =>
       nodesOf(statement.Bal).find((balance) => codes.includes(textAt(balance, 'Tp', 'CdOrPrtry', 'Cd')));
     // PRCD is the closing balance of the previous statement.

@@ -152,14 +152,15 @@ export const CardAsOf = Type.Object({
 export const PostingRecord = Type.Object({
   sequence: Type.Integer({ description: "Number of the line in the card's statement, from 1" }),
   purpose: literals(
-    ['load', 'unload', 'card_to_card', 'reversal', 'deposit', 'correction'],
-    'Why the money moved; correction: an operator has booked the difference between the processor and the books',
+    ['load', 'unload', 'card_to_card', 'reversal', 'deposit', 'correction', 'opening'],
+    'Why the money moved; correction: an operator has booked the difference between the processor and the books; opening: the ' +
+      'balance from another ledger when the card moved in, or its undo',
   ),
   direction: literals(['in', 'out'], 'Whether the card received or sent the money'),
   amount: Amount('Amount that moved'),
   balance: Amount('Balance of the card after the line'),
   currency,
-  transfer_id: textOrNull('The transfer that the line belongs to; null for a deposit'),
+  transfer_id: textOrNull('The transfer that the line belongs to; null for a deposit or an opening balance'),
   reversal_id: textOrNull('The reversal that caused the line; null for other lines'),
   created_at: moment('When the money moved'),
   description: textOrNull(

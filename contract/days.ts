@@ -50,7 +50,7 @@ export const DayBalances = Type.Object(sumFields(LINE));
 export const DayMovement = Type.Object({
   purpose: Type.String({
     description:
-      'deposit, withdrawal, load, unload, reversal or correction. Late approvals are loads or unloads against suspense, and the last transfer of a closed card is an unload',
+      'deposit, withdrawal, load, unload, reversal, correction or opening. Late approvals are loads or unloads against suspense, and the last transfer of a closed card is an unload',
   }),
   postings: Type.Integer({ description: 'Number of postings' }),
   ...sumFields(LINE),

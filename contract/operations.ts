@@ -11,6 +11,7 @@ import { EVENTS } from './events.ts';
 import { KEYS } from './keys.ts';
 import { SEARCH } from './look-up/search.ts';
 import { TIMELINE } from './look-up/timeline.ts';
+import { MOVE_INS } from './move-ins.ts';
 import type { Operation } from './operation.ts';
 import { PEOPLE } from './people.ts';
 import { ATTEMPTS } from './processors/attempts.ts';
@@ -48,6 +49,7 @@ const DEFINITIONS = [
   ...SEARCH,
   ...PROGRAMS,
   ...DAYS,
+  ...MOVE_INS,
   ...KEYS,
   ...SESSIONS,
   ...PEOPLE,
@@ -117,6 +119,11 @@ export const SECTIONS: readonly Section[] = [
     'Card programs',
     "Manage card programs, their funding and limits, and close their days. Requires an operator's key.",
     [...PROGRAMS, ...DAYS],
+  ),
+  section(
+    'Move-ins',
+    "Move cards in from another ledger, with their balances and open holds. Requires an operator's key.",
+    MOVE_INS,
   ),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),

@@ -36,6 +36,9 @@ export const EXAMPLE_LINE = {
   settled_on: '2026-01-31',
 } as const;
 
+/** A line of a move-in. */
+export const EXAMPLE_MOVE_IN_CARD = { kind: 'card', card_id: 'card-4711', balance: 12_500 } as const;
+
 export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
 
 /** The time of later changes in examples. */
@@ -71,6 +74,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   connector_id: 'increase',
   break_id: 'brk_0196f5c2d9a67d51b0c7e18f42d965a3',
   file_id: 'stl_0196f5c2d9a67d53a1c8e07f42b965d1',
+  move_in_id: 'mvi_0196f5c2d9a67d53a1c8e07f42b965d1',
   case_id: EXAMPLE_CASE_ID,
   message_id: 'msg_0196f5c2d9a67d51a3b0c7e18f42d965',
   incident_id: EXAMPLE_INCIDENT_ID,

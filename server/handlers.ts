@@ -31,6 +31,9 @@ import { countErrors, getError, inspectError, listErrors, searchErrors } from '.
 import type { EventService } from './subjects/events/event-news.ts';
 import { getEvent, inspectEvent, listEvents, searchEvents } from './subjects/events/read-events.ts';
 import { createKey, listKeys, revokeKey, rollKey } from './subjects/keys/manage-keys.ts';
+import { addMoveInLines } from './subjects/move-ins/add-lines.ts';
+import { createMoveIn, getMoveIn, listMoveIns } from './subjects/move-ins/move-ins.ts';
+import { undoMoveIn } from './subjects/move-ins/undo-move-in.ts';
 import type { OverviewMaker } from './subjects/overview/overview.ts';
 import {
   blockPerson,
@@ -140,7 +143,7 @@ type OperationHandlers = {
 /**
  * Everything that handlers share, except the database. Each handler gets a database with the rows that its operation may access.
  */
-export type Foundation = Omit<AnyService, 'database'> & { readonly databases: Databases };
+export type Foundation = Omit<AnyService, 'database' | 'ofProgram'> & { readonly databases: Databases };
 
 /** The handlers that need only the service. */
 const HANDLERS = {
@@ -183,6 +186,11 @@ const HANDLERS = {
   list_settlement_files: listSettlementFiles,
   get_settlement_file: getSettlementFile,
   withdraw_settlement_file: withdrawSettlementFile,
+  create_move_in: createMoveIn,
+  add_move_in_lines: addMoveInLines,
+  list_move_ins: listMoveIns,
+  get_move_in: getMoveIn,
+  undo_move_in: undoMoveIn,
   list_events: listEvents,
   get_event: getEvent,
   search_events: searchEvents,
@@ -314,7 +322,8 @@ export function handlersOf(
   status: StatusSources,
   overview: OverviewMaker,
 ): Handlers {
-  const everywhere: AnyService = { ...shared, database: databases.background };
+  const ofProgram = (programId: string): Database => databases.application.forProgram(programId);
+  const everywhere: AnyService = { ...shared, ofProgram, database: databases.background };
   const policy = openPolicyMemory(databases.background);
   const run: Handler = (call) => handle(serviceOf(call), call);
   const tryOut: Handler = (call) => handle(forTrial(serviceOf(call)), call);
@@ -330,9 +339,7 @@ export function handlersOf(
   ) as unknown as Readonly<Record<OperationId, (service: AnyService, call: AnyCall) => ReturnType<Handler>>>;
   const handle = (service: AnyService, call: AnyCall) => handlers[call.operation](service, call);
   const serviceOf = ({ operation, programId }: AnyCall): AnyService =>
-    OPERATIONS[operation].reach === 'program'
-      ? { ...shared, database: databases.application.forProgram(programId) }
-      : everywhere;
+    OPERATIONS[operation].reach === 'program' ? { ...shared, ofProgram, database: ofProgram(programId) } : everywhere;
   const gated = OPERATION_IDS.map((id): [OperationId, Handler] => {
     const ofOperator: Handler | undefined = isApprovable(id)
       ? (call) => withApproval(everywhere, policy, runs, call, id)
@@ -355,5 +362,5 @@ function forTrial(service: AnyService): AnyService {
   const database = service.database.forTrial();
   const { operatorLimits, processors } = service;
   const transfers = openTrialLane(database, { connectorState: processors.stateOf, operatorLimits });
-  return { ...service, database, transfers };
+  return { ...service, database, ofProgram: (programId) => service.ofProgram(programId).forTrial(), transfers };
 }

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
-import {
-  type CreateProgramBody,
-  type ExportFundingMovementsQuery,
-  type FundingMovementBody,
-  type FundingMovementRecord,
-  InvalidArgument,
-  type ProgramAsOf,
-  type ProgramRecord,
-  type SearchFundingMovementsQuery,
+import type {
+  CreateProgramBody,
+  ExportFundingMovementsQuery,
+  FundingMovementBody,
+  FundingMovementRecord,
+  ProgramAsOf,
+  ProgramRecord,
+  SearchFundingMovementsQuery,
 } from '../../sdk/client.ts';
 import { AMOUNT_HELP, amountFields, readAmount, type TypedAmount } from '../amount.ts';
 import {
@@ -24,7 +23,7 @@ import {
   type VersionOption,
 } from '../command.ts';
 import { type Column, money, moneyColumn, type Pair, pairsOf } from '../output.ts';
-import { type CommandContext, showChanged, showMoved, showVersioned } from '../session.ts';
+import { type CommandContext, programOf, showChanged, showMoved, showVersioned } from '../session.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 import { LIMITS_CHANGE_NOTES, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
 import {
@@ -222,11 +221,9 @@ function addMovement(
         ...KEY_OPTION,
       },
       run: async (session, { program: _, idempotencyKey, amount, ...rest }) => {
-        if (session.program === undefined) {
-          throw new InvalidArgument('set the card program with --program or TRANSFER_SERVICE_PROGRAM');
-        }
+        const programId = programOf(session);
         const body = { ...rest, ...amountFields(amount, rest.currency) };
-        showMoved(session, await session.service[resource].create(session.program, body, { idempotencyKey }));
+        showMoved(session, await session.service[resource].create(programId, body, { idempotencyKey }));
       },
     },
   );

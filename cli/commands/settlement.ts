@@ -9,11 +9,12 @@ import {
   type WithdrawSettlementFileBody,
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, readWholeNumber } from '../command.ts';
-import { FileProblems } from '../failure.ts';
+import { readFileOf, refuseProblems } from '../files/line-file.ts';
+import { Progress } from '../files/progress.ts';
 import { type Column, money, type Pair, pairsOf } from '../output.ts';
 import { type Session, showChanged } from '../session.ts';
 import type { Reference } from '../settlement-camt.ts';
-import type { CheckedFile, ReadSettlementFile } from '../settlement-csv.ts';
+import type { ReadSettlementFile } from '../settlement-csv.ts';
 
 const COLUMNS: readonly Column<SettlementFileRecord>[] = [
   'file_id',
@@ -113,7 +114,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
     if (!json) writeError(text);
   };
   const { checked, portions } = await readFile(path, options.reference);
-  refuseProblems(path, checked);
+  refuseProblems(path, checked, 'nothing was imported from');
   const { sha256, lineCount, sequenceNumber } = checked;
   const { sequence = sequenceNumber ?? 'none' } = options;
   const about = { connector_id: connectorId, name: basename(path), sha256, line_count: lineCount };
@@ -122,48 +123,30 @@ async function importFile(session: Session, path: string, options: ImportOptions
   const { file_id: fileId, lines_received: known } = file;
   if (known > 0) say(`${known} of ${lineCount} lines are already stored.\n`);
   let first = known + 1;
+  const storing = new Progress(lineCount, 'stored', say, known);
   for await (const lines of portions(known)) {
     file = await service.settlementFiles.addLines(fileId, { first_line: first, lines: [...lines] });
-    const isBetween = Math.floor(first / PROGRESS_LINES) === Math.floor((first + lines.length) / PROGRESS_LINES);
-    if (!isBetween) say(`${file.lines_received} of ${lineCount} lines are stored.\n`);
+    storing.report(file.lines_received);
     first += lines.length;
   }
   if (file.lines_received < lineCount) {
     throw new InvalidArgument(`${printable(path)} became shorter while it was imported: it had ${lineCount} lines`);
   }
-  for (let shown = 0; !noWait && (file.status === 'receiving' || file.status === 'matching'); ) {
+  const comparing = new Progress(lineCount, 'compared', say, file.lines_examined);
+  while (!noWait && (file.status === 'receiving' || file.status === 'matching')) {
     await sleep(POLL_MILLISECONDS);
     file = await service.settlementFiles.get(fileId);
-    if (file.lines_examined - shown < PROGRESS_LINES) continue;
-    shown = file.lines_examined;
-    say(`${shown} of ${lineCount} lines are compared.\n`);
+    comparing.report(file.lines_examined);
   }
   if (file.withdrawn_at !== null) throw new InvalidArgument(`the settlement file ${fileId} was withdrawn`);
   show(file, textOf(file));
   if (breaksOf(file) > 0) say(`\nShow the breaks: ${session.command} breaks list --file ${fileId}\n`);
 }
 
-/** The number of lines between two progress reports. */
-const PROGRESS_LINES = 50_000;
-
 async function readFile(path: string, reference: Reference | undefined): Promise<ReadSettlementFile> {
   // The contract and the readers of the formats take long to load, and only this command needs them.
   const { readSettlementFile } = await import('../settlement-file.ts');
-  return readSettlementFile(path, reference ?? 'EndToEndId').catch((error: NodeJS.ErrnoException) => {
-    throw new InvalidArgument(`${printable(path)} cannot be read: ${error.message}`);
-  });
-}
-
-function refuseProblems(path: string, checked: CheckedFile): void {
-  if (checked.problemCount > 0) {
-    const shown = checked.problems.map(
-      ({ line, field, message }) => `line ${line}${field === '' ? '' : `, ${field}`}: ${message}`,
-    );
-    const more = checked.problemCount - shown.length;
-    const rest = more === 0 ? [] : [`and ${more} more`];
-    throw new FileProblems(`nothing was imported from ${path}:`, [...shown, ...rest]);
-  }
-  if (checked.lineCount === 0) throw new InvalidArgument(`${printable(path)} has no lines to import`);
+  return readFileOf(path, () => readSettlementFile(path, reference ?? 'EndToEndId'));
 }
 
 const breaksOf = ({ outcomes }: SettlementFileRecord): number =>

@@ -1,4 +1,5 @@
 import { call, errorCode, load, type Sample } from '../error.ts';
+import { DEMO_PROGRAM, EXAMPLE_MOVE_IN_CARD, EXAMPLE_TIME } from '../samples.ts';
 
 /** A load of a seeded card whose status does not allow it. */
 function loadOf(card: string, message: string): Sample {
@@ -10,6 +11,15 @@ function loadOf(card: string, message: string): Sample {
     field: '/card_id',
   };
 }
+
+/** Creates a move-in of one line, whose file has a hash of only this digit. */
+const createMoveIn = (digit: string) =>
+  call('create_move_in', {
+    body: {
+      ...{ program_id: DEMO_PROGRAM, name: 'cards.ndjson', sha256: digit.repeat(64) },
+      ...{ as_of: EXAMPLE_TIME, line_count: 1 },
+    },
+  });
 
 export const CARD_ERRORS = {
   card_not_found: errorCode({
@@ -204,6 +214,56 @@ export const CARD_ERRORS = {
       request: call('create_card', { body: { card_id: 'card_active' } }),
       message: "The card program already has a card 'card_active'.",
       field: '/card_id',
+    },
+  }),
+  move_in_not_found: errorCode({
+    status: 404,
+    problem: 'A move-in',
+    meaning: 'The move-in does not exist.',
+    causes: ['The id of the move-in is misspelled.'],
+    resolution: 'GET /api/v0.1/operator/move-in lists the move-ins.',
+    alsoCalled: 'unknown move-in, no such move-in, migration not found, import not found',
+    sample: {
+      reproduce: 'Get the move-in "mvi_missing".',
+      request: call('get_move_in', { params: { move_in_id: 'mvi_missing' } }),
+      message: "There is no move-in 'mvi_missing'. The id of a move-in is mvi_ and 32 hex digits.",
+    },
+  }),
+  move_in_undone: errorCode({
+    status: 409,
+    problem: 'A move-in',
+    meaning: 'The move-in is being undone, or was undone, and takes no more lines.',
+    causes: ['An operator undid the move-in while its lines were being added.'],
+    resolution: 'Create the move-in again: its cards are taken up again, so it begins with its first line.',
+    alsoCalled: 'move-in taken back, move-in rolled back, migration undone, import undone',
+    sample: {
+      reproduce: 'Create a move-in, undo it, and add a line to it.',
+      given: [createMoveIn('1'), call('undo_move_in', { body: { note: 'The wrong file.' } })],
+      request: call('add_move_in_lines', { body: { first_line: 1, lines: [EXAMPLE_MOVE_IN_CARD] } }),
+      message: "The move-in 'mvi_0196f5c2d9a67d53a1c8e07f42b965d1' was undone. Create it again.",
+    },
+  }),
+  move_in_used: errorCode({
+    status: 409,
+    problem: 'A move-in',
+    meaning: 'The move-in cannot be undone, because money of its cards has moved since.',
+    causes: [
+      'A card of the move-in has sent or received money, or holds money for a transfer that is not from the move-in.',
+      'A hold of the move-in was captured.',
+    ],
+    resolution:
+      'Stop the transfers of the card program, reverse or cancel those of the named card, and undo the move-in again. Nothing was undone by this request.',
+    alsoCalled: 'cannot undo move-in, cannot roll back migration, move-in already used',
+    sample: {
+      reproduce: 'Move a card with a balance in, unload a part of it, and undo the move-in.',
+      given: [
+        createMoveIn('2'),
+        call('add_move_in_lines', { body: { first_line: 1, lines: [EXAMPLE_MOVE_IN_CARD] } }),
+        call('create_transfer', { body: { type: 'unload', amount: 500, card_id: 'card-4711' } }),
+      ],
+      request: call('undo_move_in', { body: { note: 'The wrong file.' } }),
+      message:
+        "The card 'card-4711' of line 1 has 120.00 USD, and had 125.00 USD when it moved in. Reverse or cancel its transfers first.",
     },
   }),
 };

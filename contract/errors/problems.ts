@@ -6,6 +6,7 @@ export const RECORDS_NOT_FOUND = [
   'A case or an incident',
   'A connector, an attempt or a break',
   'A settlement file',
+  'A move-in',
 ] as const;
 
 /** The problems on the errors page, as users describe them, under headings. The most frequent come first. */

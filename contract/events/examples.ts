@@ -5,7 +5,7 @@ import { EVENT_CATALOGUE } from './catalogue.ts';
 
 /** The values for the placeholders in the requests of a sample. */
 export type SampleValues = {
-  /** The id in the previous response: of a transfer, an attempt, a card, a key, a webhook, a case, an incident or a settlement file. */
+  /** The id in the previous response: of a transfer, an attempt, a card, a key, a webhook, a case, an incident, a settlement file or a move-in. */
   readonly id: string;
   /** The date in UTC, YYYY-MM-DD. */
   readonly today: string;
@@ -13,7 +13,7 @@ export type SampleValues = {
   readonly unique: string;
 };
 
-const ID = /\{(transfer|attempt|card|key|webhook|case|incident|file)_id\}/g;
+const ID = /\{(transfer|attempt|card|key|webhook|case|incident|file|move_in)_id\}/g;
 
 /** A request of a sample with its values. */
 export function filledRequest(request: SampleRequest, { id, today, unique }: SampleValues): SampleRequest {
@@ -43,6 +43,7 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['create_case', 'case'],
   ['create_incident', 'inc'],
   ['create_settlement_file', 'stl'],
+  ['create_move_in', 'mvi'],
 ]);
 
 /** Commands for a POSIX shell that cause an event of the type. None for an event that needs a second person. */

@@ -20,6 +20,7 @@ import * as keys from '../keys.ts';
 import * as limits from '../limits.ts';
 import * as search from '../look-up/search.ts';
 import * as timeline from '../look-up/timeline.ts';
+import * as moveIns from '../move-ins.ts';
 import { MERGE_PATCH, parametersOf } from '../operation.ts';
 import {
   movesMoney,
@@ -91,6 +92,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...connectors,
   ...days,
   ...settlementFiles,
+  ...moveIns,
   ...cases,
   ...incidents,
   ...status,
@@ -108,6 +110,7 @@ const PREFIXES: Readonly<Record<string, IdentifierPrefix>> = {
   attempt_id: 'pat',
   break_id: 'brk',
   file_id: 'stl',
+  move_in_id: 'mvi',
   case_id: 'case',
   event_id: 'evt',
   incident_id: 'inc',

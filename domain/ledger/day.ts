@@ -9,7 +9,7 @@ export type ProgramAccount = (typeof PROGRAM_ACCOUNTS)[number];
  * The purposes of postings, in the order in which a report lists them. Transfers between cards are left out, because they change
  * none of its sums.
  */
-export const DAY_PURPOSES = ['deposit', 'withdrawal', 'load', 'unload', 'reversal', 'correction'] as const;
+export const DAY_PURPOSES = ['deposit', 'withdrawal', 'load', 'unload', 'reversal', 'correction', 'opening'] as const;
 
 /** An account of a card program over a day. Amounts are in minor units. */
 export type AccountOfDay = {

@@ -41,8 +41,16 @@ export type Account = {
   readonly sequence: bigint;
 };
 
-/** The reason for a movement between two accounts. */
-export type PostingPurpose = 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit' | 'withdrawal' | 'correction';
+/** The reason for a movement between two accounts. `opening` is the balance that a card had in another ledger, and its undo. */
+export type PostingPurpose =
+  | 'load'
+  | 'unload'
+  | 'card_to_card'
+  | 'reversal'
+  | 'deposit'
+  | 'withdrawal'
+  | 'correction'
+  | 'opening';
 
 /** One amount moved from a source to a destination, so it always balances. */
 export type Posting = {

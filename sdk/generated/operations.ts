@@ -93,6 +93,17 @@ export type AdapterNotice = {
   readonly retry_after_seconds: number | null;
 };
 
+/** The body of add_move_in_lines. */
+export type AddMoveInLinesBody = {
+  /**
+   * Number of the first of these lines, from 1: `lines_received` plus 1. Lines that have taken effect already are
+   * ignored. 1 to 10,000,000.
+   */
+  readonly first_line: number;
+  /** The next lines of the file, 1 to 1,000. All of them take effect, or none. */
+  readonly lines: readonly MoveInLine[];
+};
+
 /** The body of add_settlement_lines. */
 export type AddSettlementLinesBody = {
   /**
@@ -1193,6 +1204,25 @@ export type CreateKeyBody = {
   readonly person_id?: string;
 };
 
+/** The body of create_move_in. */
+export type CreateMoveInBody = {
+  /** The card program that the cards move to. */
+  readonly program_id: string;
+  /** Name of the file, for people. At most 255 characters. */
+  readonly name: string;
+  /**
+   * SHA-256 of the file, 64 hex digits in lower case. If the program has a move-in of the same file, it is
+   * returned.
+   */
+  readonly sha256: string;
+  /** When the old ledger had these balances and holds. */
+  readonly as_of: string;
+  /** Number of lines of the file. 1 to 10,000,000. */
+  readonly line_count: number;
+  /** Sums that the old ledger states, one object for each currency. The move-in is compared with them. */
+  readonly totals?: readonly StatedTotal[] | undefined;
+};
+
 /** The body of create_operator_webhook. */
 export type CreateOperatorWebhookBody = {
   /** Where events are sent, by POST: an absolute URL. At most 2,000 characters. */
@@ -1435,8 +1465,8 @@ export type DayBalances = {
 /** Day movement. */
 export type DayMovement = {
   /**
-   * deposit, withdrawal, load, unload, reversal or correction. Late approvals are loads or unloads against
-   * suspense, and the last transfer of a closed card is an unload.
+   * deposit, withdrawal, load, unload, reversal, correction or opening. Late approvals are loads or unloads
+   * against suspense, and the last transfer of a closed card is an unload.
    */
   readonly purpose: string;
   /** Number of postings. */
@@ -2519,6 +2549,16 @@ export type ListLikelyDuplicatesQuery = {
   readonly window_seconds?: number | undefined;
 };
 
+/** The query of list_move_ins. */
+export type ListMoveInsQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only move-ins of this card program. */
+  readonly program_id?: string | undefined;
+};
+
 /** The query of list_postings. */
 export type ListPostingsQuery = {
   /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
@@ -2645,6 +2685,96 @@ export type MoveClockBody = {
    * created in the meantime keep their times.
    */
   readonly seconds_ahead: number;
+};
+
+/** Move in line. */
+export type MoveInLine = {
+  /** card: a card and its balance; hold: an open hold on a card of an earlier line. */
+  readonly kind: 'card' | 'hold';
+  /** Your id for the card: 1 to 255 visible ASCII characters, not of the form of a generated id. */
+  readonly card_id: string;
+  /** Only for a card: currency as an ISO 4217 code; the program's currency if omitted. */
+  readonly currency?: string | undefined;
+  /** For a card: its balance, including what is on hold, in minor units. 0 to 999,999,999,999. */
+  readonly balance?: number | undefined;
+  /** Only for a card: its status; active if omitted. */
+  readonly status?: 'preactive' | 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | undefined;
+  /**
+   * Only for a card: your reference for the holder; must not contain a card number. At most 255 characters.
+   */
+  readonly holder_reference?: string | undefined;
+  /** Only for a card: last four digits of its number. */
+  readonly last_four?: string | undefined;
+  /** Only for a card: last day that it can be used, YYYY-MM-DD. */
+  readonly expires_on?: string | undefined;
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** For a hold: its amount, in minor units. 1 to 999,999,999,999. */
+  readonly amount?: number | undefined;
+  /** For a hold: when it expires, at most 90 days from now. */
+  readonly expires_at?: string | undefined;
+  /**
+   * Only for a hold: your reference for it, which no other transfer of the program may have. At most 255
+   * characters.
+   */
+  readonly reference?: string | undefined;
+  /** Only for a hold: text for people. At most 255 characters. */
+  readonly description?: string | undefined;
+};
+
+/** Move in record: the response of create_move_in, add_move_in_lines, get_move_in, undo_move_in. */
+export type MoveInRecord = {
+  /** Id of the move-in: mvi_ and 32 hex digits. */
+  readonly move_in_id: string;
+  /** Id of the card program: prog_ and 32 hex digits. */
+  readonly program_id: string;
+  /** Name of the file, for people. */
+  readonly name: string;
+  /** SHA-256 of the file, 64 hex digits. */
+  readonly sha256: string;
+  /** When the old ledger had these balances and holds. */
+  readonly as_of: string;
+  /**
+   * receiving: lines are missing; moved: all lines have taken effect; undoing: it is being undone, from its last
+   * line on; undone: nothing of it is left.
+   */
+  readonly status: 'receiving' | 'moved' | 'undoing' | 'undone';
+  /** Number of lines of the file. */
+  readonly line_count: number;
+  /** Number of lines that have taken effect. The next one has this number plus 1. */
+  readonly lines_received: number;
+  /** Number of lines that are undone, counted from the last one. */
+  readonly lines_undone: number;
+  /** Sums of the lines that have taken effect and are not undone, by currency. */
+  readonly totals: readonly {
+    /** Currency, as an ISO 4217 code. */
+    readonly currency: string;
+    /** Number of cards. */
+    readonly cards: number;
+    /** Sum of their opening balances. */
+    readonly balance: Sum;
+    /** Number of holds. */
+    readonly holds: number;
+    /** Sum of the holds. */
+    readonly held: Sum;
+  }[];
+  /**
+   * Whether the sums of all lines are those that the file states; null until all lines have taken effect, and
+   * without such sums.
+   */
+  readonly adds_up: boolean | null;
+  /** When it was created. */
+  readonly created_at: string;
+  /** Who created it: id of the API key or the person, or `sandbox`. */
+  readonly created_by: string;
+  /** When the last line took effect; null until then. */
+  readonly moved_at: string | null;
+  /** When the undo began; null if it did not. */
+  readonly undone_at: string | null;
+  /** Who undid it: id of the API key or the person, or `sandbox`; null if it was not undone. */
+  readonly undone_by: string | null;
+  /** Why it was undone; null if it was not. */
+  readonly note: string | null;
 };
 
 /** New key record: the response of create_key, roll_key. */
@@ -3095,9 +3225,10 @@ export type PostingRecord = {
   /** Number of the line in the card's statement, from 1. */
   readonly sequence: number;
   /**
-   * Why the money moved; correction: an operator has booked the difference between the processor and the books.
+   * Why the money moved; correction: an operator has booked the difference between the processor and the books;
+   * opening: the balance from another ledger when the card moved in, or its undo.
    */
-  readonly purpose: 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit' | 'correction';
+  readonly purpose: 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit' | 'correction' | 'opening';
   /** Whether the card received or sent the money. */
   readonly direction: 'in' | 'out';
   /** Amount that moved, in minor units. */
@@ -3106,7 +3237,7 @@ export type PostingRecord = {
   readonly balance: number;
   /** Currency, as an ISO 4217 code. */
   readonly currency: string;
-  /** The transfer that the line belongs to; null for a deposit. */
+  /** The transfer that the line belongs to; null for a deposit or an opening balance. */
   readonly transfer_id: string | null;
   /** The reversal that caused the line; null for other lines. */
   readonly reversal_id: string | null;
@@ -4294,6 +4425,20 @@ export type SignInAsBody = {
   readonly person: 'operator' | 'treasurer' | 'approver' | 'support';
 };
 
+/** Stated total. */
+export type StatedTotal = {
+  /** ISO 4217 code. */
+  readonly currency: string;
+  /** Number of cards. 0 to 10,000,000. */
+  readonly cards: number;
+  /** Sum of their balances, in minor units. */
+  readonly balance: number;
+  /** Number of open holds. 0 to 10,000,000. */
+  readonly holds: number;
+  /** Sum of the open holds, in minor units. */
+  readonly held: number;
+};
+
 /** Statement page: the response of list_postings. */
 export type StatementPage = {
   /** Lines, newest first. */
@@ -4761,6 +4906,12 @@ export type TrialBalance = {
    * balances.
    */
   readonly as_of: string | null;
+};
+
+/** The body of undo_move_in. */
+export type UndoMoveInBody = {
+  /** Why; stored with the move-in, without card numbers and keys. At most 500 characters. */
+  readonly note: string;
 };
 
 /** The body of update_card. */
@@ -6070,6 +6221,58 @@ export type Operations = {
     readonly reply: DayRecord;
   };
   /**
+   * create_move_in: Create a move-in of cards from another ledger, before its lines are added. Requires an
+   * operator key. Error codes: `create_move_in_schema`, `idempotency_key_exists`, `program_not_found`,
+   * `unknown_create_move_in`.
+   */
+  readonly create_move_in: {
+    readonly call: { readonly body: CreateMoveInBody; readonly options?: KeyedCallOptions | undefined };
+    readonly reply: MoveInRecord;
+  };
+  /**
+   * add_move_in_lines: Add the next lines to a move-in: create cards with their balances, and hold money.
+   * Requires an operator key. Error codes: `add_move_in_lines_schema`, `move_in_not_found`, `move_in_undone`,
+   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `insufficient_funds`, `limit_exceeded`,
+   * `unknown_add_move_in_lines`.
+   */
+  readonly add_move_in_lines: {
+    readonly call: {
+      readonly params: { readonly move_in_id: string };
+      readonly body: AddMoveInLinesBody;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: MoveInRecord;
+  };
+  /**
+   * list_move_ins: List the move-ins, newest first. Requires an operator key. Error codes:
+   * `list_move_ins_schema`, `unknown_list_move_ins`.
+   */
+  readonly list_move_ins: {
+    readonly call: { readonly query?: ListMoveInsQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: Page<MoveInRecord>;
+  };
+  /**
+   * get_move_in: Get a move-in: how many lines have taken effect, and its sums. Requires an operator key. Error
+   * codes: `move_in_not_found`, `unknown_get_move_in`.
+   */
+  readonly get_move_in: {
+    readonly call: { readonly params: { readonly move_in_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: MoveInRecord;
+  };
+  /**
+   * undo_move_in: Undo up to 1,000 lines of a move-in, from its last one on; repeat it until nothing is left.
+   * Requires an operator key. Error codes: `undo_move_in_schema`, `move_in_not_found`, `move_in_used`,
+   * `unknown_undo_move_in`.
+   */
+  readonly undo_move_in: {
+    readonly call: {
+      readonly params: { readonly move_in_id: string };
+      readonly body: UndoMoveInBody;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: MoveInRecord;
+  };
+  /**
    * create_key: Create an API key; its secret is shown once. Requires an operator key. Error codes:
    * `create_key_schema`, `program_not_found`, `person_not_found`, `idempotency_key_exists`, `unknown_create_key`.
    */
@@ -6529,6 +6732,12 @@ export type ErrorRows = {
    * The card program already has a card with this id, or a card with this connector and processor token exists.
    */
   readonly duplicate_card: ErrorRow;
+  /** The move-in does not exist. */
+  readonly move_in_not_found: ErrorRow;
+  /** The move-in is being undone, or was undone, and takes no more lines. */
+  readonly move_in_undone: ErrorRow;
+  /** The move-in cannot be undone, because money of its cards has moved since. */
+  readonly move_in_used: ErrorRow;
   /** The amount is not a whole number of minor units from 1 to 999,999,999,999. */
   readonly invalid_amount: ErrorRow;
   /** The request appears to contain a card number. The service does not accept card numbers. */
@@ -6779,6 +6988,16 @@ export type ErrorRows = {
   readonly export_day_schema: ErrorRow;
   /** The request does not match the schema of close_day. */
   readonly close_day_schema: ErrorRow;
+  /** The request does not match the schema of create_move_in. */
+  readonly create_move_in_schema: ErrorRow;
+  /** The request does not match the schema of add_move_in_lines. */
+  readonly add_move_in_lines_schema: ErrorRow;
+  /** The request does not match the schema of list_move_ins. */
+  readonly list_move_ins_schema: ErrorRow;
+  /** The request does not match the schema of get_move_in. */
+  readonly get_move_in_schema: ErrorRow;
+  /** The request does not match the schema of undo_move_in. */
+  readonly undo_move_in_schema: ErrorRow;
   /** The request does not match the schema of create_key. */
   readonly create_key_schema: ErrorRow;
   /** The request does not match the schema of list_keys. */
@@ -7047,6 +7266,16 @@ export type ErrorRows = {
   readonly unknown_export_day: ErrorRow;
   /** The day could not be closed because of an internal error. */
   readonly unknown_close_day: ErrorRow;
+  /** The move-in could not be created because of an internal error. */
+  readonly unknown_create_move_in: ErrorRow;
+  /** The lines could not be added because of an internal error. */
+  readonly unknown_add_move_in_lines: ErrorRow;
+  /** The move-ins could not be listed because of an internal error. */
+  readonly unknown_list_move_ins: ErrorRow;
+  /** The move-in could not be read because of an internal error. */
+  readonly unknown_get_move_in: ErrorRow;
+  /** The move-in could not be undone because of an internal error. */
+  readonly unknown_undo_move_in: ErrorRow;
   /** The key could not be created because of an internal error. */
   readonly unknown_create_key: ErrorRow;
   /** The keys could not be listed because of an internal error. */

@@ -11,6 +11,7 @@ import {
 import type { Send } from '../send.ts';
 import type {
   AccessRecord,
+  AddMoveInLinesBody,
   AddSettlementLinesBody,
   AnswerSandboxCaseBody,
   ApprovalPolicy,
@@ -40,6 +41,7 @@ import type {
   CreateCaseBody,
   CreateIncidentBody,
   CreateKeyBody,
+  CreateMoveInBody,
   CreateOperatorWebhookBody,
   CreateProgramBody,
   CreateSettlementFileBody,
@@ -87,12 +89,14 @@ import type {
   ListIncidentsQuery,
   ListKeysQuery,
   ListLikelyDuplicatesQuery,
+  ListMoveInsQuery,
   ListPostingsQuery,
   ListProgramsQuery,
   ListSettlementFilesQuery,
   ListTransfersQuery,
   LoggedErrorRecord,
   MoveClockBody,
+  MoveInRecord,
   NewKeyRecord,
   NewWebhookRecord,
   OperatorAttemptRecord,
@@ -147,6 +151,7 @@ import type {
   TransferServiceEvent,
   TransferTimeline,
   TrialBalance,
+  UndoMoveInBody,
   UpdateCardBody,
   UpdateIncidentBody,
   UpdateProgramBody,
@@ -636,6 +641,64 @@ export class SettlementFilesResource {
     options?: KeyedCallOptions,
   ): Promise<WithResponse<SettlementFileRecord>> {
     return this.#send('withdraw_settlement_file', { params: { file_id: fileId }, body, options });
+  }
+}
+
+/** Cards that move in from another ledger; for operators. */
+export class MoveInsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * create_move_in: Create a move-in of cards from another ledger, before its lines are added. Requires an
+   * operator key. Error codes: `create_move_in_schema`, `idempotency_key_exists`, `program_not_found`,
+   * `unknown_create_move_in`.
+   */
+  create(body: CreateMoveInBody, options?: KeyedCallOptions): Promise<WithResponse<MoveInRecord>> {
+    return this.#send('create_move_in', { body, options });
+  }
+
+  /**
+   * add_move_in_lines: Add the next lines to a move-in: create cards with their balances, and hold money.
+   * Requires an operator key. Error codes: `add_move_in_lines_schema`, `move_in_not_found`, `move_in_undone`,
+   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `insufficient_funds`, `limit_exceeded`,
+   * `unknown_add_move_in_lines`.
+   */
+  addLines(moveInId: string, body: AddMoveInLinesBody, options?: CallOptions): Promise<WithResponse<MoveInRecord>> {
+    return this.#send('add_move_in_lines', { params: { move_in_id: moveInId }, body, options });
+  }
+
+  /**
+   * list_move_ins: List the move-ins, newest first. Requires an operator key. Error codes:
+   * `list_move_ins_schema`, `unknown_list_move_ins`.
+   */
+  list(query: ListMoveInsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<MoveInRecord>>> {
+    return this.#send('list_move_ins', { query, options });
+  }
+
+  /** Every item of list_move_ins, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  listAll(query: ListMoveInsQuery = {}, options?: CallOptions): AsyncGenerator<MoveInRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * get_move_in: Get a move-in: how many lines have taken effect, and its sums. Requires an operator key. Error
+   * codes: `move_in_not_found`, `unknown_get_move_in`.
+   */
+  get(moveInId: string, options?: CallOptions): Promise<WithResponse<MoveInRecord>> {
+    return this.#send('get_move_in', { params: { move_in_id: moveInId }, options });
+  }
+
+  /**
+   * undo_move_in: Undo up to 1,000 lines of a move-in, from its last one on; repeat it until nothing is left.
+   * Requires an operator key. Error codes: `undo_move_in_schema`, `move_in_not_found`, `move_in_used`,
+   * `unknown_undo_move_in`.
+   */
+  undo(moveInId: string, body: UndoMoveInBody, options?: CallOptions): Promise<WithResponse<MoveInRecord>> {
+    return this.#send('undo_move_in', { params: { move_in_id: moveInId }, body, options });
   }
 }
 
@@ -1840,6 +1903,7 @@ export class Resources {
   readonly breaks: BreaksResource;
   readonly days: DaysResource;
   readonly settlementFiles: SettlementFilesResource;
+  readonly moveIns: MoveInsResource;
   readonly programs: ProgramsResource;
   readonly deposits: DepositsResource;
   readonly withdrawals: WithdrawalsResource;
@@ -1871,6 +1935,7 @@ export class Resources {
     this.breaks = new BreaksResource(send);
     this.days = new DaysResource(send);
     this.settlementFiles = new SettlementFilesResource(send);
+    this.moveIns = new MoveInsResource(send);
     this.programs = new ProgramsResource(send);
     this.deposits = new DepositsResource(send);
     this.withdrawals = new WithdrawalsResource(send);

@@ -104,6 +104,11 @@ get_trial_balance GET operator/trial-balance operator:read
 get_day GET operator/program/{program_id}/day operator:read
 export_day GET operator/program/{program_id}/day/export operator:read csv
 close_day POST operator/program/{program_id}/day/close funding:write optional
+create_move_in POST operator/move-in funding:write optional
+add_move_in_lines POST operator/move-in/{move_in_id}/line funding:write money repeatable
+list_move_ins GET operator/move-in operator:read
+get_move_in GET operator/move-in/{move_in_id} operator:read
+undo_move_in POST operator/move-in/{move_in_id}/undo funding:write money repeatable
 create_key POST operator/key keys:write optional
 list_keys GET operator/key operator:read
 roll_key POST operator/key/{key_id}/roll keys:write optional
@@ -178,6 +183,8 @@ export const ERROR_LINES: string = `
 409 Request - invalid_case_status case_message_limit duplicate_external_id
 404 Request - incident_not_found
 409 Request - invalid_incident_status card_not_activated card_suspended card_closed card_expired card_lost card_suspected_fraud invalid_card_status card_not_empty card_not_closed card_erased duplicate_card
+404 Request - move_in_not_found
+409 Request - move_in_undone move_in_used
 400 Request - invalid_amount card_number_refused amount_too_small amount_too_large
 409 Request - limit_exceeded operator_limit_exceeded
 400 Request - currency_mismatch

@@ -331,6 +331,8 @@ export type Gateway = {
 export type Service = {
   /** Limited to the reach of the operation: the card program of the request, or all card programs for operators and jobs. */
   readonly database: Database;
+  /** The rows of one card program, with the rights of its own requests: only these change cards, transfers and holds. */
+  readonly ofProgram: (programId: string) => Database;
   readonly supportContact: string;
   readonly processors: Processors;
   /** Omitted or empty if operators have no limits. */

@@ -212,11 +212,12 @@ export const deleteCardMetadata = statement(
   'delete from card_metadata where program_id = :programId and card_id = :cardId',
 );
 
+/** Inserts the metadata of cards that had none into the search table: one statement, or none. */
 export function insertCardMetadata(
-  { programId, cardId }: Pick<Card, 'programId' | 'cardId'>,
-  metadata: Metadata,
+  cards: readonly { readonly card: Pick<Card, 'programId' | 'cardId'>; readonly metadata: Metadata }[],
 ): readonly Statement[] {
-  return Object.keys(metadata).length === 0
-    ? []
-    : [INSERT_METADATA(Object.entries(metadata).map(([name, value]) => ({ programId, cardId, name, value })))];
+  const pairs = cards.flatMap(({ card: { programId, cardId }, metadata }) =>
+    Object.entries(metadata).map(([name, value]) => ({ programId, cardId, name, value })),
+  );
+  return pairs.length === 0 ? [] : [INSERT_METADATA(pairs)];
 }

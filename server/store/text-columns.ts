@@ -78,6 +78,7 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   schema_migration: 'checksum name needs',
   service_process: 'host minute version',
   settlement_file: 'created_by sha256 status totals withdrawn_by',
+  move_in: 'created_by sha256 stated_totals status totals undone_by',
   settlement_line: 'currency kind outcome status',
   support_case: 'code created_by last_message_side money_moved operation outcome severity status type',
   switch: 'actor transfer_type',
@@ -170,6 +171,7 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
   processor_notice: { body: PROCESSOR, connector_id: OPERATOR, notice_id: PROCESSOR },
   program: { metadata: OPERATOR, name: OPERATOR },
   reversal: { description: OF_TRANSFER },
+  move_in: { name: OPERATOR, undo_note: { ...OPERATOR, secrets: 'redact' } },
   settlement_file: { connector_id: OPERATOR, name: OPERATOR, withdrawal_note: { ...OPERATOR, secrets: 'redact' } },
   settlement_line: { processor_reference: PROCESSOR, sent_attempt_id: PROCESSOR },
   support_case: {

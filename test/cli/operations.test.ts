@@ -356,6 +356,8 @@ describe('operations and commands', () => {
     const known = [
       ...COMMANDED.map(commandOf),
       'settlement import',
+      'move-in check',
+      'move-in run',
       'switch enable',
       'events tail',
       'events listen',

@@ -6,6 +6,7 @@ import { type ErrorCode, OPERATIONS, type OperationId } from '../../contract/ope
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { newKey } from '../../server/subjects/keys/authenticate.ts';
 import { APPROVAL_BODIES } from './approval-causes.ts';
+import { MOVE_IN_BODIES } from './move-in-causes.ts';
 import {
   type Attempt,
   aboutId,
@@ -84,6 +85,7 @@ const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
   ...WEBHOOK_BODIES,
   ...APPROVAL_BODIES,
   ...SUPPORT_BODIES,
+  ...MOVE_IN_BODIES,
   create_program: [{ currency: 'XXY' }, { time_zone: 'Mars/Base' }, { metadata: [] }],
   update_program: [
     { name: 1 },
@@ -139,6 +141,7 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   search_funding_movements: ['program_id=x', 'kind=x', 'cursor=wd_1'],
   preview_switch: ['type=load', 'program_id=x&type=x', 'program_id=x&program_id=y'],
   search_errors: ['program_id=x'],
+  list_move_ins: ['program_id=x'],
   search_attempts: ['program_id=x', 'status=lost', 'unsettled_at=2030-01-31T12:00:00Z'],
   list_breaks: ['program_id=x', 'kind=x', 'settlement_file_id=x'],
   list_approvals: ['program_id=x'],

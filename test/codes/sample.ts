@@ -42,7 +42,7 @@ type Ids = Readonly<Record<string, unknown>>;
 /** Returns the ids of the most recently created records, and of the first listed attempt. */
 function idsIn({ status, body }: RawResponse, before: Ids): Ids {
   const fields: Ids & { readonly data?: readonly Ids[] } = JSON.parse(body);
-  if (status === 201) return fields;
+  if (status === 201) return { ...before, ...fields };
   const attempt = fields.data?.[0]?.attempt_id;
   return attempt === undefined ? before : { ...before, attempt_id: attempt };
 }
@@ -50,7 +50,7 @@ function idsIn({ status, body }: RawResponse, before: Ids): Ids {
 /** Returns the request with the ids of the records that were created before it. */
 function about(request: SampleRequest, ids: Ids): SampleRequest {
   const path = request.path.replace(
-    /\{((?:transfer|webhook|case|incident|attempt|person|file)_id)\}/,
+    /\{((?:transfer|webhook|case|incident|attempt|person|file|move_in)_id)\}/,
     (_, name: string) => String(ids[name]),
   );
   return { ...request, path };
@@ -85,7 +85,7 @@ export function expectSample(code: ErrorCode, response: RawResponse): void {
 /** Removes ids, versions and current times, because they differ between runs. All other text must match exactly. */
 function withoutIds(text: string): string {
   return text
-    .replaceAll(/\b(req|tr|rpl|inc|apr|stl)_[0-9a-f]{32}\b/g, '$1_…')
+    .replaceAll(/\b(req|tr|rpl|inc|apr|stl|mvi)_[0-9a-f]{32}\b/g, '$1_…')
     .replaceAll(/(?<=^|its version is \\)"[\w-]{16}\\?"/g, 'a version')
     .replaceAll(/\b20\d\d-\d\d-\d\dT[0-9:]{8}(\.\d{3})?Z/g, (_time, fraction) => (fraction ? 'a time' : 'a midnight'));
 }

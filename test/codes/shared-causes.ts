@@ -132,6 +132,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     ]),
   ),
   break_not_found: aboutNone('break_not_found', 'break_id', `brk_${NO_ID}`, 'brk_missing'),
+  move_in_not_found: aboutNone('move_in_not_found', 'move_in_id', `mvi_${NO_ID}`, 'mvi_missing'),
   settlement_file_not_found: aboutNone('settlement_file_not_found', 'file_id', `stl_${NO_ID}`, 'stl_missing'),
   person_not_found: together(
     aboutNone('person_not_found', 'person_id', `per_${NO_ID}`, 'per_missing'),
@@ -326,6 +327,7 @@ async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<read
       withMembers('create_key', { program_id: NO_PROGRAM }),
       withMembers('create_operator_webhook', { program_id: NO_PROGRAM }),
       withMembers('create_incident', { scope: 'program', program_id: NO_PROGRAM }),
+      withMembers('create_move_in', { program_id: NO_PROGRAM }),
     ])),
   ];
 }

@@ -10,6 +10,7 @@ import { partsOf, toRaw } from '../fixtures/operations.ts';
 import { thingsOf } from '../fixtures/service-things.ts';
 import { waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
+import { MOVE_IN_CAUSES } from './move-in-causes.ts';
 import {
   type Attempt,
   about,
@@ -59,6 +60,7 @@ export const TRANSFER_CAUSES = {
   card_not_found: together(
     byRequests('card_not_found', [to('card_missing')]),
     aboutNone('card_not_found', 'card_id', 'card_missing'),
+    MOVE_IN_CAUSES.card_not_found,
   ),
   transfer_not_found: together(
     aboutNone('transfer_not_found', 'transfer_id', 'tr_missing', `tr_${NO_ID}`),
@@ -185,6 +187,7 @@ export const TRANSFER_CAUSES = {
       return [atField('/amount', about('reverse_transfer', unload, {}))];
     }),
     whenBooked('limit_exceeded', 'loss'),
+    MOVE_IN_CAUSES.limit_exceeded,
   ),
   operator_limit_exceeded: { run: runOperatorLimit },
   currency_mismatch: byRequests('currency_mismatch', [to('card_eur')]),
@@ -199,14 +202,19 @@ export const TRANSFER_CAUSES = {
       return [atField('/amount', about('reverse_transfer', load, {}))];
     }),
     whenBooked('insufficient_funds', 'funding'),
+    MOVE_IN_CAUSES.insufficient_funds,
   ),
-  duplicate_reference: byPrepared('duplicate_reference', async (client) => {
-    const reference = `used before ${randomUUID()}`;
-    await client.deposits.create(DEMO_PROGRAM, { amount: 1, reference });
-    return (['create_deposit', 'create_withdrawal'] as const).map((operation) =>
-      atField('/reference', withMembers(operation, { amount: 1, reference }, { 'Idempotency-Key': randomUUID() })),
-    );
-  }),
+  duplicate_reference: together(
+    byPrepared('duplicate_reference', async (client) => {
+      const reference = `used before ${randomUUID()}`;
+      await client.deposits.create(DEMO_PROGRAM, { amount: 1, reference });
+      return (['create_deposit', 'create_withdrawal'] as const).map((operation) =>
+        atField('/reference', withMembers(operation, { amount: 1, reference }, { 'Idempotency-Key': randomUUID() })),
+      );
+    }),
+    MOVE_IN_CAUSES.duplicate_reference,
+  ),
+  duplicate_card: MOVE_IN_CAUSES.duplicate_card,
   idempotency_key_exists: { run: runUsedKeys },
 } as const satisfies Partial<Record<SharedCode, RealCause>>;
 

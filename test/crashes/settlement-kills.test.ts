@@ -3,25 +3,59 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { waitFor } from '../harness/process.ts';
 import { Stage } from '../processors/stage.ts';
-import { type Query, SettlementGates } from './settlement-gates.ts';
+import { killUntil, MAX_MILLISECONDS, type Query, type Step, type Victim, WriteGates } from './write-gates.ts';
 
 // Kills the service or PostgreSQL before every write of the import, the comparison and the withdrawal of settlement files, and
 // compares the books with those of a run without kills.
 
 let stage: Stage;
-let gates: SettlementGates;
+let gates: WriteGates;
 beforeAll(async () => {
   stage = await Stage.open();
-  gates = await SettlementGates.create(query);
+  gates = await WriteGates.create(query, STEPS);
 });
 afterAll(() => stage?.end());
 
 const query: Query = (text, values) => stage.query(text, values);
 
-/** Limits a run with about 20 kills. Only broken code reaches it. */
-const MAX_MILLISECONDS = 800_000;
+const file = (when: string, more: object = {}): Step => ({ table: 'settlement_file', on: 'update', when, ...more });
+const line = (when: string): Step => ({ table: 'settlement_line', on: 'update', when });
+const order = (when: string): Step => ({ table: 'processor_attempt', on: 'update', when });
+const opened = (kind: string): Step => ({ table: 'processor_break', on: 'insert', when: `new.kind = '${kind}'` });
 
-type Victim = 'service' | 'PostgreSQL';
+const BEGUN = `old.outcome is null and new.outcome in ('reported', 'differs')`;
+
+/** Every write of the import, the comparison and the withdrawal of a settlement file. */
+const STEPS: Readonly<Record<string, Step>> = {
+  'add later lines': { table: 'settlement_line', on: 'insert', when: 'new.line_number > 4' },
+  'receive the last line': file("old.status = 'receiving' and new.status = 'matching'"),
+  'claim a file': file('new.claimed_until > clock_timestamp() and new.lines_examined = old.lines_examined'),
+  'begin a line': line(`${BEGUN} and new.attempt_ids is null`),
+  'begin a batch': line(`${BEGUN} and new.attempt_ids is not null`),
+  'approve an unknown order': order("old.status = 'unknown' and new.status = 'approved'"),
+  'post a late approval': order('old.late_approval_at is null and new.late_approval_at is not null'),
+  'open a contradiction': opened('contradiction'),
+  'open a break of a line': opened('missing_in_ledger'),
+  'open a break of a duplicate': opened('duplicate'),
+  'settle an order': order('old.settlement_file_id is null and new.settlement_file_id is not null'),
+  'store the outcome of a line': line("old.outcome is null and new.outcome in ('matched', 'missing_in_ledger')"),
+  'count lines': file('new.lines_examined > old.lines_examined'),
+  'commit the last count': file("old.status = 'matching' and new.status = 'matched'", { atCommit: true }),
+  'announce a break': {
+    table: 'processor_break',
+    on: 'update',
+    when: 'old.announced_at is null and new.announced_at is not null',
+  },
+  'accept the orders of a line': order('old.accepted_at is null and new.accepted_at is not null'),
+  'withdraw a file': file("new.status = 'withdrawing' and old.status = 'matched'"),
+  'take back an order': order('old.settlement_file_id is not null and new.settlement_file_id is null'),
+  'close a break of a withdrawn file': {
+    table: 'processor_break',
+    on: 'update',
+    when: `old.closed_at is null and new.resolution like '%was withdrawn.'`,
+  },
+  'commit the withdrawal': file("old.status = 'withdrawing' and new.status = 'withdrawn'", { atCommit: true }),
+};
 
 /** How the processor answers the orders, each of 10.00 USD. */
 const ORDERS = {
@@ -170,37 +204,9 @@ async function reconcile(run: Run): Promise<void> {
   await untilFileIs(run, 'withdrawn');
 }
 
-/** Kills a victim at every closed gate where a transaction waits, until the work is done. */
-async function killUntil(work: Promise<void>, victim: Victim): Promise<void> {
-  let isDone = false;
-  const ended = work.finally(() => {
-    isDone = true;
-  });
-  ended.catch(() => undefined);
-  await waitFor(
-    `the work between kills of ${victim}`,
-    async () => {
-      const gate = isDone ? undefined : await gates.waiting();
-      if (gate !== undefined) await kill(victim, gate);
-      return isDone;
-    },
-    MAX_MILLISECONDS,
-  );
-  await ended;
-}
-
-async function kill(victim: Victim, gate: string): Promise<void> {
-  if (victim === 'service') {
-    await stage.killService();
-    await gates.endWaiting();
-  } else {
-    await stage.killDatabase();
-  }
-  await gates.open(gate);
-  // The claim of the killed process would end after 30 seconds.
-  await query('update settlement_file set claimed_until = clock_timestamp() where claimed_until > clock_timestamp()');
-  if (victim === 'service') await stage.start();
-}
+/** The claim of a killed process would end after 30 seconds. */
+const endClaims = () =>
+  query('update settlement_file set claimed_until = clock_timestamp() where claimed_until > clock_timestamp()');
 
 /** Everything that the files have changed, with names instead of ids and without times. */
 async function outcome(run: Run): Promise<unknown> {
@@ -281,7 +287,7 @@ test.each<Victim>(['service', 'PostgreSQL'])(
   async (victim) => {
     const run = await createOrders();
     await gates.closeAll();
-    await killUntil(reconcile(run), victim);
+    await killUntil(reconcile(run), victim, { stage, gates, beforeStart: endClaims });
     expect(await gates.closed()).toEqual([]);
     expect(await outcome(run)).toEqual(expected);
     const { balanced, differing_holds, differing_accounts } = await stage.read((client) => client.trialBalance.get());

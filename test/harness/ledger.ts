@@ -165,7 +165,8 @@ export function openLedger(
     requireKeys: async () => undefined,
     changed: () => undefined,
   };
-  const service: AnyService = { database, transfers, news, webhooks, supportContact, processors };
+  const ofProgram = (programId: string) => databases.application.forProgram(programId);
+  const service: AnyService = { database, ofProgram, transfers, news, webhooks, supportContact, processors };
   const { handlers, findUnsettled } = handlersOf(
     { databases, transfers, news, webhooks, supportContact, processors },
     undefined,

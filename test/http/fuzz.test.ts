@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { maskedText, maskLongNumbers, maskPath } from '../../server/foundation/redaction.ts';
+import { maskedText, maskLongNumbers } from '../../domain/cards/masked-text.ts';
+import { maskPath } from '../../server/foundation/redaction.ts';
 import { codeOfRecord } from '../../server/http/wire/record-response.ts';
 import { type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { bare, post, RawConnection } from '../harness/raw-connection.ts';

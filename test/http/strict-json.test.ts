@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isJsonObject, JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
-import { JsonFault, parseStrictJson } from '../../server/calls/strict-json.ts';
+import { JsonFault } from '../../contract/reading/strict-json.ts';
+import { parseStrictJson } from '../../server/calls/strict-json.ts';
 
 /** The value that JSON.parse would return. */
 function plain(value: JsonValue): unknown {

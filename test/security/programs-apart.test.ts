@@ -178,6 +178,7 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   connector: 'none',
   break: 'brk_none',
   settlementFile: 'stl_none',
+  moveIn: 'mvi_none',
   person: 'per_none',
   approval: 'apr_none',
 });

@@ -1,10 +1,11 @@
 import { type AdapterOrder, MAX_ADAPTER_BYTES } from '../../../contract/processors/adapter.ts';
 import { readAnswer, unknownAnswer } from '../../../contract/processors/read-answer.ts';
 import { isJsonObject, type JsonValue } from '../../../contract/reading/json.ts';
+import { JsonFault } from '../../../contract/reading/strict-json.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 import type { Answer, Order, OrderRequest, Traits } from '../../../domain/processors/order.ts';
-import { JsonFault, parseStrictJson } from '../../calls/strict-json.ts';
+import { parseStrictJson } from '../../calls/strict-json.ts';
 import { type ConnectorSettings, openConnectorRules } from '../../foundation/connector-settings.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import { newId } from '../../foundation/ids.ts';

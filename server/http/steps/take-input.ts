@@ -8,11 +8,12 @@ import {
 } from '../../../contract/reading/card-numbers.ts';
 import { findInQuery, findKeyBesideHeader, type Problem, readFields } from '../../../contract/reading/read-fields.ts';
 import { MIN_MAX_BODY_BYTES } from '../../../contract/reading/request-size.ts';
+import { JsonFault } from '../../../contract/reading/strict-json.ts';
 import { takesIfMatch } from '../../../contract/reading/versions.ts';
 import type { AmountAsSent } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../../domain/sandbox.ts';
-import { JsonFault, parseStrictJson } from '../../calls/strict-json.ts';
+import { parseStrictJson } from '../../calls/strict-json.ts';
 import { programMissing } from '../admission/caller.ts';
 import type { OperationRequest, Sent } from '../operation-request.ts';
 import type { RequestContext } from '../request-context.ts';

@@ -1,10 +1,11 @@
 import { type ErrorRecord, withSupport } from '../../../contract/errors/record.ts';
 import { CASE_PATH } from '../../../contract/support/cases.ts';
 import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
+import { maskLongNumbers } from '../../../domain/cards/masked-text.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { RefusalDetails } from '../../../domain/refusal.ts';
 import { credentialOf, type Gateway, type RefusedRow } from '../../calls/call.ts';
-import { maskLongNumbers, maskPath } from '../../foundation/redaction.ts';
+import { maskPath } from '../../foundation/redaction.ts';
 import { rateHeaders } from '../admission/rate-limits.ts';
 import type { ErrorReport, ResponseEntry } from '../reports.ts';
 import type { RequestContext } from '../request-context.ts';

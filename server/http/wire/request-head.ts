@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { JsonValue } from '../../../contract/reading/json.ts';
 import { containsCardNumber } from '../../../domain/cards/card-number.ts';
+import { maskedText } from '../../../domain/cards/masked-text.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import { maskedText } from '../../foundation/redaction.ts';
 
 /** The headers that the service reads. Each may be sent at most once unless stated otherwise. */
 export type RequestHead = {

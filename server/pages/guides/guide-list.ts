@@ -114,6 +114,11 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
       ),
       guide('reconcile-a-day', 'Reconcile a day', 'Check that a day adds up, explain what moved, and close it.'),
       guide('settlement', 'Settlement files', 'Compare the files of a processor with the ledger.'),
+      guide(
+        'move-in',
+        'Move a program in',
+        'Bring cards, balances and open holds from another ledger, and undo it if needed.',
+      ),
       guide('approvals', 'Approvals', 'Let a second person approve large withdrawals, new keys and more.'),
       guide('logs', 'Logs and traces', 'Read and collect the log, and follow a request with traces.'),
       guide('monitoring', 'Monitoring', 'Metrics, alerts, objectives and the dashboard.'),

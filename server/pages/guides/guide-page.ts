@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { maskedText } from '../../../domain/cards/masked-text.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
-import { maskedText } from '../../foundation/redaction.ts';
 import { Html, html } from '../page-html.ts';
 import type { Page, PageContext } from '../page-layout.ts';
 import { GUIDE_GROUPS, GUIDES, type Guide, RUNBOOK_GUIDES } from './guide-list.ts';

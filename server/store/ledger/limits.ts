@@ -133,6 +133,21 @@ const COUNTER = columns({
 
 const COUNTER_KEY = ['program_id', 'account_id', 'direction', 'day_start'];
 
+/** Returns one change for each counter, because one statement cannot change a row twice. */
+export function sumChanges(changes: readonly CounterChangeOf[]): readonly CounterChangeOf[] {
+  const sums = new Map<string, CounterChangeOf>();
+  for (const change of changes) {
+    const key = `${change.accountId} ${change.direction} ${change.dayStart}`;
+    const known = sums.get(key);
+    const sum =
+      known === undefined
+        ? change
+        : { ...known, amount: known.amount + change.amount, count: known.count + change.count };
+    sums.set(key, sum);
+  }
+  return [...sums.values()];
+}
+
 /** Adds to existing counters. A negative change subtracts. Subtracting too much would violate a CHECK. */
 export const updateCounters = statementOfRows(
   'update_counters',

@@ -7,6 +7,7 @@ import { readLimits } from '../../calls/fields.ts';
 import { requireConnectorOf } from '../../calls/processors.ts';
 import { currencyFor, loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
+import { toCardRecord } from '../../calls/records/card.ts';
 import { ensureFunding } from '../../commit/ensure-funding.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
@@ -27,7 +28,6 @@ import {
   toOwnName,
 } from '../../store/processors/processor-card.ts';
 import { auditOf, withoutHolderValues } from '../audit/audit.ts';
-import { toCardRecord } from './read-cards.ts';
 
 type CreateCall = Call<'create_card'>;
 
@@ -79,7 +79,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
         createCardAccount(card, details.account),
         insertCard(details, body.processor_token ?? null),
         ...(atProcessor === undefined ? [] : [insertProcessorCard({ ...atProcessor, programId, cardId })]),
-        ...insertCardMetadata(card, details.metadata),
+        ...insertCardMetadata([details]),
         insertEvents(batchId, [event], now, call),
         ...auditOf(call, { programId, subjectId: name, details: JSON.stringify(withoutHolderValues(record)) }),
       ];

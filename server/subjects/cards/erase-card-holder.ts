@@ -5,6 +5,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
+import { toCardRecord } from '../../calls/records/card.ts';
 import { transact } from '../../commit/transaction.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { expireApprovalsAbout } from '../../store/approval.ts';
@@ -45,7 +46,6 @@ import { lockAccounts } from '../../store/ledger/account.ts';
 import { eraseNotesOfAttempts, eraseNotesOfBreaks } from '../../store/processors/notes.ts';
 import { eraseTextsOfCases, toLastCase } from '../../store/support/case.ts';
 import { auditOf } from '../audit/audit.ts';
-import { toCardRecord } from './read-cards.ts';
 
 /**
  * erase_card_holder: returns the progress of the erasure. The first request erases the fields of the card and records the erasure.

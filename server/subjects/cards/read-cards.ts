@@ -1,5 +1,3 @@
-import type { CardRecord } from '../../../contract/cards.ts';
-import { cardStatusOn } from '../../../domain/cards/card.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
@@ -7,7 +5,8 @@ import { readAsOf, readPair, refuseUnsettled } from '../../calls/fields.ts';
 import { DEFAULT_LIMIT, readCursor, readFiltered, refuseUnknown } from '../../calls/page.ts';
 import { cardMissing } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import { type CardDetails, readCardDetails, toCardDetails } from '../../store/card.ts';
+import { toCardRecord } from '../../calls/records/card.ts';
+import { readCardDetails, toCardDetails } from '../../store/card.ts';
 import {
   type CardFilter,
   findListedCard,
@@ -16,7 +15,6 @@ import {
   listCards as listStatement,
   toCardChunk,
 } from '../../store/cards/card-list.ts';
-import { fromLimits } from '../../store/ledger/limits.ts';
 import { readCardAt, toBalancesAt, toClock } from '../../store/ledger/trial-balance.ts';
 
 export async function getCard(service: Service, call: Call<'get_card'>): Promise<Reply<'get_card'>> {
@@ -61,31 +59,4 @@ export async function listCards(service: Service, call: Call<'list_cards'>): Pro
     await refuseUnknown(service, call, findListedCard({ programId, cardId }));
   }
   return { record: { data: items.map(toCardRecord), next_cursor: next === null ? null : toWireId('card', next) } };
-}
-
-const NOTHING = { balance: 0n, held: 0n, incoming: 0n };
-
-/** Returns a card as defined by the contract, with today's status. */
-export function toCardRecord(details: CardDetails): CardRecord {
-  const { card } = details;
-  // With a connector, the card's money is at its processor. The account holds only amounts that were approved and not settled.
-  const account = card.connectorId === null ? details.account : NOTHING;
-  return {
-    card_id: card.name,
-    program_id: toWireId('prog', card.programId),
-    status: cardStatusOn(card, details.today),
-    currency: card.currency,
-    balance: toWire(account.balance),
-    held: toWire(account.held),
-    available: toWire(account.balance - account.held),
-    incoming: toWire(account.incoming),
-    holder_reference: details.holderReference,
-    last_four: details.lastFour,
-    expires_on: card.expiresOn,
-    limits: fromLimits(card.limits),
-    connector_id: card.connectorId,
-    metadata: details.metadata,
-    created_at: details.createdAt.toISOString(),
-    updated_at: details.updatedAt.toISOString(),
-  };
 }

@@ -19,6 +19,7 @@ import {
 } from '../../calls/call.ts';
 import { checkLimits, checkMetadata, readLimitsChange } from '../../calls/fields.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
+import { toCardRecord } from '../../calls/records/card.ts';
 import { creatorOf, toTransferRecord } from '../../calls/records/transfer.ts';
 import { checkVersion } from '../../calls/version.ts';
 import { transact } from '../../commit/transaction.ts';
@@ -39,7 +40,6 @@ import { shareSwitchAndLockNames } from '../../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../../store/program.ts';
 import { insertCompletedTransfers } from '../../store/transfers/transfer.ts';
 import { auditOf, withoutHolderValues } from '../audit/audit.ts';
-import { toCardRecord } from './read-cards.ts';
 
 type LoadName = 'lockSwitch' | 'lockAccounts' | 'rules' | 'card';
 
@@ -161,7 +161,7 @@ function decide(
 function writesOf(before: CardDetails, after: CardDetails): readonly Statement[] {
   const { card, metadata } = after;
   if (sameMetadata(before.metadata, metadata)) return [writeCard(after)];
-  return [writeCard(after), deleteCardMetadata(card), ...insertCardMetadata(card, metadata)];
+  return [writeCard(after), deleteCardMetadata(card), ...insertCardMetadata([after])];
 }
 
 function viewOf(programId: string, loaded: Loaded<LoadName>): CardView {

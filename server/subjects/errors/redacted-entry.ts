@@ -122,6 +122,7 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   resolve_attempt: ['note'],
   close_break: ['note'],
   withdraw_settlement_file: ['note'],
+  undo_move_in: ['note'],
   close_day: ['note'],
   '': PAIR,
 };

@@ -174,8 +174,9 @@ test('requires an idempotency key in every POST that creates or changes somethin
   });
   // These are the exceptions. Each row of a batch has its own key. The token of a session is not stored, and an unused
   // session ends anyway. A stopped database cannot store a key. An attempt, a break or an approval can end only once. A
-  // notice has an id, and a line of a settlement file has a number.
+  // notice has an id, and a line of a settlement file or a move-in has a number.
   expect(without.sort()).toEqual([
+    'add_move_in_lines',
     'add_settlement_lines',
     'approve_change',
     'close_break',
@@ -187,6 +188,7 @@ test('requires an idempotency key in every POST that creates or changes somethin
     'sign_in_as',
     'start_database',
     'stop_database',
+    'undo_move_in',
     'withdraw_change',
   ]);
 });

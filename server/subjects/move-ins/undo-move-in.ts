@@ -1,0 +1,268 @@
+import { MAX_MOVE_IN_LINES } from '../../../contract/move-ins.ts';
+import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
+import type { Account } from '../../../domain/ledger/ledger.ts';
+import { formatMoney } from '../../../domain/ledger/money.ts';
+import { type CountedLine, takeBack, withLines } from '../../../domain/move-in.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { decideCancel, type TransferWithHold } from '../../../domain/transfers/change-transfer.ts';
+import type { TransferPlan } from '../../../domain/transfers/create-transfer.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { toCardRecord } from '../../calls/records/card.ts';
+import { toTransferRecord } from '../../calls/records/transfer.ts';
+import { transact } from '../../commit/transaction.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import type { CardDetails } from '../../store/card.ts';
+import type { Decision, Loaded, Statement } from '../../store/connection/database.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { type CausedPosting, insertPostings, toAccount, updateAccounts } from '../../store/ledger/account.ts';
+import { sumChanges, updateCounters } from '../../store/ledger/limits.ts';
+import { shareSwitchAndLockNames } from '../../store/locks.ts';
+import {
+  findUsedLine,
+  type LineWithCard,
+  lockAccountsOfMoveIn,
+  lockMoveIn,
+  type MoveIn,
+  readCardsOfMoveIn,
+  readMoveInLines,
+  toCardOfMoveIn,
+  toLineWithCard,
+  toUsedLine,
+  updateCards,
+  updateMoveIn,
+} from '../../store/move-in.ts';
+import { readProgramRules, toRulesNow } from '../../store/program.ts';
+import {
+  deleteHolds,
+  readTransfersForChange,
+  toTransferWithHold,
+  updateTransfers,
+} from '../../store/transfers/transfer.ts';
+import { actorOf, auditOf } from '../audit/audit.ts';
+import { loadMoveIn, requireMoveIn, toMoveInRecord } from './move-ins.ts';
+
+type UndoCall = Call<'undo_move_in'>;
+
+type LoadName = 'names' | 'moveIns' | 'accounts' | 'rules' | 'cards' | 'transfers';
+
+/** The move-in after a portion of its lines was undone. `isOutdated`: another request has changed it since its lines were read. */
+type Undone = { readonly moveIn: MoveIn; readonly hasMoved: boolean; readonly isOutdated: boolean };
+
+/**
+ * undo_move_in: undoes the last lines that are not undone yet, at most {@link MAX_MOVE_IN_LINES}. Refuses to begin if money of a
+ * card has moved since the move-in.
+ */
+export async function undoMoveIn(service: Service, call: UndoCall): Promise<Reply<'undo_move_in'>> {
+  const { database } = service;
+  for (;;) {
+    const known = await loadMoveIn(service, call);
+    if (known.status === 'undone') return { record: toMoveInRecord(known), moneyMoved: 'no' };
+    const { moveInId, programId } = known;
+    if (known.status !== 'undoing') {
+      const [row] = await readRows(database, findUsedLine({ programId, moveInId }));
+      if (row !== undefined) throw refuseUsed(toUsedLine(row));
+    }
+    const last = known.linesReceived - known.linesUndone;
+    const first = Math.max(1, last - MAX_MOVE_IN_LINES + 1);
+    const lines = (await readRows(database, readMoveInLines({ programId, moveInId, first, last }))).map(toLineWithCard);
+    const names = [...new Set(lines.map(({ cardName }) => cardName))];
+    const transfers = lines.flatMap(({ transferId }) => (transferId === null ? [] : [{ programId, transferId }]));
+    const { moveIn, hasMoved, isOutdated } = await transact<Undone, LoadName>(
+      service.ofProgram(programId),
+      call.deadline,
+      {
+        names: shareSwitchAndLockNames([], 'wait'),
+        moveIns: lockMoveIn({ programId, moveInId }),
+        accounts: lockAccountsOfMoveIn({ programId, names }),
+        rules: readProgramRules([programId], false),
+        cards: readCardsOfMoveIn({ programId, names }),
+        transfers: transfers.length === 0 ? null : readTransfersForChange(transfers),
+      },
+      (loaded, batchId) => decide(call, known, lines, loaded, batchId),
+    );
+    if (!isOutdated) return { record: toMoveInRecord(moveIn), moneyMoved: hasMoved ? 'yes' : 'no' };
+  }
+}
+
+function refuseUsed(used: {
+  readonly lineNumber: number;
+  readonly cardName: string;
+  readonly amount: bigint;
+  readonly balance: bigint;
+  readonly currency: string;
+}): Refusal {
+  const { lineNumber, cardName, amount, balance, currency } = used;
+  const message =
+    `The card '${cardName}' of line ${lineNumber} has ${formatMoney(balance, currency)}, and had ` +
+    `${formatMoney(amount, currency)} when it moved in. Reverse or cancel its transfers first.`;
+  return new Refusal('move_in_used', message);
+}
+
+function decide(
+  call: UndoCall,
+  known: MoveIn,
+  lines: readonly LineWithCard[],
+  loaded: Loaded<LoadName>,
+  batchId: string,
+): Decision<Undone> {
+  const before = requireMoveIn(call, loaded.moveIns[0]);
+  if (before.linesUndone !== known.linesUndone || before.linesReceived !== known.linesReceived) {
+    return { result: { moveIn: before, hasMoved: false, isOutdated: true }, writes: [], readsOnly: true };
+  }
+  const books = new Books(before.programId, loaded);
+  for (const line of lines) books.undo(line);
+  const linesUndone = before.linesUndone + lines.length;
+  const { now } = books;
+  const moveIn: MoveIn = {
+    ...before,
+    linesUndone,
+    status: linesUndone === before.linesReceived ? 'undone' : 'undoing',
+    totals: withLines(before.totals, books.counted, -1),
+    undoneAt: before.undoneAt ?? now,
+    undoneBy: before.undoneBy ?? actorOf(call.caller),
+    undoNote: before.undoNote ?? withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS),
+  };
+  const record = toMoveInRecord(moveIn);
+  const { programId } = before;
+  const details = JSON.stringify({ lines_undone: linesUndone, status: moveIn.status, note: moveIn.undoNote });
+  const audited = auditOf(call, { programId, subjectId: record.move_in_id, details });
+  return {
+    result: { moveIn, hasMoved: books.postings.length > 0, isOutdated: false },
+    writes: [...books.writes(call, batchId), updateMoveIn(moveIn), ...audited],
+  };
+}
+
+/** The books of a card program while lines are undone, one after the other, from the last one on. */
+class Books {
+  readonly now: number;
+  readonly counted: CountedLine[] = [];
+  readonly postings: CausedPosting[] = [];
+  readonly #programId: string;
+  readonly #reading: ReturnType<typeof toRulesNow>;
+  readonly #accounts: Map<string, Account>;
+  readonly #worlds: ReadonlyMap<string, string>;
+  readonly #cards: ReadonlyMap<string, CardDetails>;
+  readonly #transfers: ReadonlyMap<string, TransferWithHold>;
+  readonly #changedAccounts = new Set<string>();
+  readonly #closed: CardDetails[] = [];
+  readonly #canceled: (TransferPlan & { readonly hold: null })[] = [];
+
+  constructor(programId: string, loaded: Loaded<LoadName>) {
+    const [row] = loaded.rules;
+    if (row === undefined) throw new Error('the card program of a move-in does not exist');
+    this.#programId = programId;
+    this.#reading = toRulesNow(row);
+    this.now = this.#reading.now;
+    const accounts = loaded.accounts.map((found) => toAccount(found));
+    this.#accounts = new Map(accounts.map((account) => [account.accountId, account]));
+    this.#worlds = new Map(
+      accounts.flatMap(({ kind, currency, accountId }) => (kind === 'world' ? [[currency, accountId] as const] : [])),
+    );
+    this.#cards = new Map(loaded.cards.map((found) => toCardOfMoveIn(found)).map((one) => [one.card.cardId, one]));
+    this.#transfers = new Map(
+      loaded.transfers.map((found) => toTransferWithHold(found)).map((one) => [one.transfer.transferId, one]),
+    );
+  }
+
+  /** Undoes a line: cancels its hold, or takes the balance of its card back and closes the card. */
+  undo(line: LineWithCard): void {
+    const details = this.#cards.get(line.cardId);
+    if (details === undefined) throw new Error('the card of a line does not exist');
+    const { currency } = details.card;
+    if (line.transferId === null) this.#close(details, line);
+    else this.#cancel(line.transferId, details);
+    this.counted.push({ kind: line.transferId === null ? 'card' : 'hold', currency, amount: line.amount });
+  }
+
+  #cancel(transferId: string, { card }: CardDetails): void {
+    const existing = this.#transfers.get(transferId);
+    if (existing === undefined) throw new Error('the transfer of a line does not exist');
+    // A hold that was canceled or has expired holds nothing. If it was captured, its card has another balance, and refuses.
+    if (existing.transfer.status !== 'pending') return;
+    const { now, rules, switches } = this.#reading;
+    const plan = decideCancel(
+      // A hold that has expired is released here, too, instead of by the job.
+      { ...existing, transfer: { ...existing.transfer, expiresAt: null } },
+      {
+        ...{ programId: this.#programId, now, rules, switches, card, destinationCard: undefined },
+        account: (accountId) => this.#account(accountId),
+        usage: unused,
+        connectorState: unused,
+        referenceTakenBy: undefined,
+      },
+    );
+    if (plan instanceof Refusal) throw plan;
+    for (const account of plan.accounts) this.#change(account);
+    const { expiresAt } = existing.transfer;
+    this.#canceled.push({ ...plan, hold: null, transfer: { ...plan.transfer, expiresAt } });
+  }
+
+  #close({ card, ...shown }: CardDetails, { lineNumber, cardName, amount }: LineWithCard): void {
+    const account = this.#account(card.accountId);
+    const { balance, currency } = account;
+    if (balance !== amount) throw refuseUsed({ lineNumber, cardName, amount, balance, currency });
+    if (account.held !== 0n || account.incoming !== 0n) {
+      const message = `The card '${cardName}' of line ${lineNumber} holds money for a transfer that is not from the move-in. Cancel that transfer first.`;
+      throw new Refusal('move_in_used', message);
+    }
+    const posted = takeBack(account, this.#account(this.#worlds.get(currency) ?? ''));
+    if (posted !== undefined) {
+      this.postings.push({ programId: card.programId, causeId: card.cardId, ...posted.posting });
+      this.#change(posted.source);
+      this.#change(posted.destination);
+    }
+    this.#closed.push({
+      ...shown,
+      card: { ...card, status: 'closed' },
+      account: this.#account(card.accountId),
+      updatedAt: new Date(this.now),
+    });
+  }
+
+  #account(accountId: string): Account {
+    const account = this.#accounts.get(accountId);
+    if (account === undefined) throw new Error('a line of a move-in needs an account that was not locked');
+    return account;
+  }
+
+  #change(account: Account): void {
+    this.#accounts.set(account.accountId, account);
+    this.#changedAccounts.add(account.accountId);
+  }
+
+  /** Returns the writes of all lines. */
+  writes(call: UndoCall, batchId: string): readonly Statement[] {
+    const { now } = this;
+    const programId = this.#programId;
+    const transfers = this.#canceled.map(({ transfer }) => transfer);
+    const counts = sumChanges(
+      this.#canceled.flatMap((plan) => plan.counts.map((change) => ({ programId, ...change }))),
+    );
+    const events = [
+      ...this.#canceled.map(({ event: type, transfer }) => {
+        const record = toTransferRecord(transfer);
+        return { type, programId, subjectId: record.transfer_id, payload: JSON.stringify(record) };
+      }),
+      ...this.#closed.map((details) => ({
+        type: 'card.updated' as const,
+        programId,
+        subjectId: details.card.name,
+        payload: JSON.stringify(toCardRecord(details)),
+      })),
+    ];
+    const changed = [...this.#changedAccounts].map((accountId) => this.#account(accountId));
+    return [
+      ...(transfers.length === 0 ? [] : [updateTransfers(transfers), deleteHolds(transfers), updateCounters(counts)]),
+      ...(this.#closed.length === 0 ? [] : [updateCards(this.#closed)]),
+      ...(this.postings.length === 0 ? [] : [insertPostings(this.postings, now)]),
+      ...(changed.length === 0 ? [] : [updateAccounts(changed)]),
+      ...(events.length === 0 ? [] : [insertEvents(batchId, events, now, call)]),
+    ];
+  }
+}
+
+/** The rules of a cancellation read no usage and no connectors. */
+function unused(): never {
+  throw new Error('undoing a move-in reads no usage and no connectors');
+}

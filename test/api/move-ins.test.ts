@@ -1,0 +1,233 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { afterAll, describe, expect, test } from 'vitest';
+import { type CreateMoveInBody, type MoveInRecord, TransferService } from '../../sdk/client.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
+
+const running = useService();
+const client = () => running().client;
+
+afterAll(() => expectBalancedBooks(running()));
+
+type Line = Readonly<Record<string, unknown>>;
+
+const programWith = async () => (await client().programs.create({ name: 'Moved', currency: 'USD' })).program_id;
+const inProgram = (programId: string) =>
+  new TransferService({ baseUrl: running().url, programId, timeoutMilliseconds: 120_000 });
+
+const card = (name: string, balance: number, more: object = {}): Line => ({
+  kind: 'card',
+  card_id: name,
+  balance,
+  ...more,
+});
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+const hold = (name: string, amount: number, more: object = {}): Line => ({
+  ...{ kind: 'hold', card_id: name, amount, expires_at: inDays(5) },
+  ...more,
+});
+
+function create(
+  programId: string,
+  lines: readonly Line[],
+  more: Partial<CreateMoveInBody> = {},
+): Promise<MoveInRecord> {
+  const sha256 = createHash('sha256').update(JSON.stringify(lines)).update(randomUUID()).digest('hex');
+  const about = { name: 'cards.ndjson', sha256, as_of: '2026-01-31T09:30:00.000Z', line_count: lines.length };
+  return client().moveIns.create({ program_id: programId, ...about, ...more });
+}
+
+const add = (id: string, first: number, lines: readonly Line[]) =>
+  client().moveIns.addLines(id, { first_line: first, lines: [...lines] as never });
+
+async function moveIn(lines: readonly Line[], more: Partial<CreateMoveInBody> = {}) {
+  const programId = await programWith();
+  const { move_in_id: id } = await create(programId, lines, more);
+  const record = await add(id, 1, lines);
+  return { programId, id, record };
+}
+
+describe('add_move_in_lines', () => {
+  test('creates cards with their balances, and holds money', async () => {
+    const { programId, record } = await moveIn(
+      [
+        card('one', 12_500, { holder_reference: 'customer 1', last_four: '4242', metadata: { tier: 'gold' } }),
+        card('none', 0, { status: 'inactive' }),
+        card('euro', 700, { currency: 'EUR', expires_on: '2031-01-31' }),
+        hold('one', 2000, { reference: 'hotel', description: 'Hotel' }),
+      ],
+      {
+        totals: [
+          { currency: 'EUR', cards: 1, balance: 700, holds: 0, held: 0 },
+          { currency: 'USD', cards: 2, balance: 12_500, holds: 1, held: 2000 },
+        ],
+      },
+    );
+    expect(record).toMatchObject({
+      ...{ status: 'moved', lines_received: 4, lines_undone: 0, adds_up: true },
+      totals: [
+        { currency: 'EUR', cards: 1, balance: 700, holds: 0, held: 0 },
+        { currency: 'USD', cards: 2, balance: 12_500, holds: 1, held: 2000 },
+      ],
+    });
+    const service = inProgram(programId);
+    expect(await service.cards.get('one')).toMatchObject({
+      ...{ balance: 12_500, held: 2000, available: 10_500, status: 'active' },
+      ...{ holder_reference: 'customer 1', last_four: '4242', metadata: { tier: 'gold' } },
+    });
+    expect(await service.cards.get('none')).toMatchObject({ balance: 0, status: 'inactive' });
+    expect(await service.cards.get('euro')).toMatchObject({ balance: 700, currency: 'EUR', expires_on: '2031-01-31' });
+    expect((await service.cards.postings('one')).data).toMatchObject([
+      { sequence: 1, purpose: 'opening', direction: 'in', amount: 12_500, balance: 12_500, transfer_id: null },
+    ]);
+    const [held] = (await service.cards.holds('one')).data;
+    expect(held).toMatchObject({ amount: 2000, reference: 'hotel', description: 'Hotel', type: 'unload' });
+    // The hold is a transfer like any other.
+    const captured = await service.transfers.capture(held?.transfer_id ?? '', { amount: 1500 });
+    expect(captured).toMatchObject({ status: 'completed', captured_amount: 1500 });
+    expect(await service.cards.get('one')).toMatchObject({ balance: 11_000, held: 0 });
+  });
+
+  test('takes each line once and in order, and all lines of a request or none', async () => {
+    const lines = ['a', 'b', 'c', 'd'].map((name, index) => card(name, index * 100));
+    const programId = await programWith();
+    const { move_in_id: id } = await create(programId, lines);
+    expect(await refusalOf(add(id, 2, lines))).toMatchObject({
+      Code: 'add_move_in_lines_schema',
+      Message: 'The next line of the file is 1, and you sent lines from 2 on.',
+      field: '/first_line',
+    });
+    expect(await add(id, 1, lines.slice(0, 2))).toMatchObject({
+      status: 'receiving',
+      lines_received: 2,
+      moved_at: null,
+    });
+    expect(await add(id, 1, lines.slice(0, 2))).toMatchObject({ lines_received: 2 });
+    expect(await refusalOf(add(id, 3, [...lines.slice(2), card('e', 1)]))).toMatchObject({ field: '/lines' });
+    const half = [lines[2] ?? {}, card('a', 5)];
+    expect(await refusalOf(add(id, 3, half))).toMatchObject({ Code: 'duplicate_card', field: '/lines/1/card_id' });
+    expect(await refusalOf(inProgram(programId).cards.get('c'))).toMatchObject({ Code: 'card_not_found' });
+    const moved = await add(id, 1, lines);
+    expect(moved).toMatchObject({ status: 'moved', lines_received: 4, moved_at: expect.any(String), adds_up: null });
+    expect(moved.totals).toEqual([{ currency: 'USD', cards: 4, balance: 600, holds: 0, held: 0 }]);
+    expect({ ...(await client().moveIns.get(id)) }).toEqual({ ...moved });
+  });
+
+  test('takes each line once if the same lines are sent at the same time', async () => {
+    const lines = Array.from({ length: 50 }, (_, index) => card(`card-${index}`, 10));
+    const { move_in_id: id } = await create(await programWith(), lines);
+    await Promise.all([1, 2, 3, 4].map(() => add(id, 1, lines)));
+    expect((await client().moveIns.get(id)).totals).toEqual([
+      { currency: 'USD', cards: 50, balance: 500, holds: 0, held: 0 },
+    ]);
+  });
+
+  test('says whether the sums are those that the file states', async () => {
+    const usd = { currency: 'USD', cards: 1, balance: 100, holds: 0, held: 0 };
+    for (const stated of [
+      { ...usd, balance: 101 },
+      { ...usd, cards: 2 },
+      { ...usd, holds: 1 },
+      { ...usd, held: 1 },
+    ]) {
+      expect((await moveIn([card('one', 100)], { totals: [stated] })).record.adds_up).toBe(false);
+    }
+    expect((await moveIn([card('one', 100)], { totals: [usd] })).record.adds_up).toBe(true);
+    const further = { ...usd, currency: 'EUR' };
+    expect((await moveIn([card('one', 100)], { totals: [usd, further] })).record.adds_up).toBe(false);
+  });
+});
+
+test('create_move_in returns the move-in of the same file, until that is undone', async () => {
+  const sha256 = createHash('sha256').update(randomUUID()).digest('hex');
+  const programId = await programWith();
+  const lines = [card('one', 100)];
+  const first = await create(programId, lines, { sha256 });
+  expect(await create(programId, lines, { sha256 })).toMatchObject({ move_in_id: first.move_in_id });
+  await add(first.move_in_id, 1, lines);
+  expect(await create(programId, lines, { sha256 })).toMatchObject({ move_in_id: first.move_in_id, status: 'moved' });
+  await client().moveIns.undo(first.move_in_id, { note: 'again' });
+  const second = await create(programId, lines, { sha256 });
+  expect(second.move_in_id).not.toBe(first.move_in_id);
+  const { data } = await client().moveIns.list({ program_id: programId });
+  expect(data.map(({ move_in_id: id }) => id)).toEqual([second.move_in_id, first.move_in_id]);
+});
+
+describe('undo_move_in', () => {
+  const undo = (id: string) => client().moveIns.undo(id, { note: 'The wrong file.' });
+
+  test('cancels holds, takes balances back and closes the cards, and the cards can move in again', async () => {
+    const lines = [card('one', 1000, { metadata: { tier: 'gold' } }), hold('one', 300), card('none', 0)];
+    const { programId, id } = await moveIn(lines);
+    const service = inProgram(programId);
+    const [held] = (await service.cards.holds('one')).data;
+    expect(await undo(id)).toMatchObject({
+      ...{ status: 'undone', lines_undone: 3, totals: [], undone_by: 'sandbox', note: 'The wrong file.' },
+      ...{ undone_at: expect.any(String), adds_up: null },
+    });
+    expect(await service.cards.get('one')).toMatchObject({ status: 'closed', balance: 0, held: 0 });
+    expect(await service.cards.get('none')).toMatchObject({ status: 'closed', balance: 0 });
+    expect(await service.transfers.get(held?.transfer_id ?? '')).toMatchObject({ status: 'canceled' });
+    expect((await service.cards.postings('one')).data).toMatchObject([
+      { sequence: 2, purpose: 'opening', direction: 'out', amount: 1000, balance: 0 },
+      { sequence: 1, purpose: 'opening', direction: 'in', amount: 1000, balance: 1000 },
+    ]);
+    // Nothing is left to undo.
+    expect(await undo(id)).toMatchObject({ status: 'undone', lines_undone: 3 });
+    expect(await refusalOf(add(id, 1, lines))).toMatchObject({ Code: 'move_in_undone' });
+    const again = await create(programId, lines);
+    await add(again.move_in_id, 1, [card('one', 700, { last_four: '0001' }), hold('one', 100), card('none', 5)]);
+    expect(await service.cards.get('one')).toMatchObject({
+      ...{ status: 'active', balance: 700, held: 100, last_four: '0001', metadata: {} },
+    });
+    expect(await undo(again.move_in_id)).toMatchObject({ status: 'undone' });
+  });
+
+  test('undoes what a half-sent file has moved, in portions, also when asked twice at a time', async () => {
+    const lines = Array.from({ length: 2500 }, (_, index) => card(`card-${index}`, 1));
+    const { move_in_id: id } = await create(await programWith(), [...lines, card('missing', 1)]);
+    for (const first of [0, 1000, 2000]) await add(id, first + 1, lines.slice(first, first + 1000));
+    const records = await Promise.all([undo(id), undo(id)]);
+    expect(records.map(({ lines_undone: undone }) => undone).sort()).toEqual([1000, 2000]);
+    expect(await refusalOf(add(id, 2501, [card('missing', 1)]))).toMatchObject({ Code: 'move_in_undone' });
+    expect(await undo(id)).toMatchObject({ status: 'undone', lines_undone: 2500, totals: [] });
+  });
+
+  test('is refused once money of a card has moved, and undoes nothing', async () => {
+    const { programId, id } = await moveIn([card('used', 1000), card('other', 50), hold('other', 20)]);
+    const service = inProgram(programId);
+    const transfer = await service.transfers.create({ type: 'unload', card_id: 'used', amount: 400 });
+    expect(await refusalOf(undo(id))).toMatchObject({
+      Code: 'move_in_used',
+      Message:
+        "The card 'used' of line 1 has 6.00 USD, and had 10.00 USD when it moved in. Reverse or cancel its transfers first.",
+    });
+    expect(await client().moveIns.get(id)).toMatchObject({ status: 'moved', lines_undone: 0 });
+    expect(await service.cards.get('other')).toMatchObject({ status: 'active', balance: 50, held: 20 });
+    await service.transfers.reverse(transfer.transfer_id);
+    const later = await service.transfers.create({ type: 'unload', card_id: 'used', amount: 1, capture: 'manual' });
+    expect(await refusalOf(undo(id))).toMatchObject({ Code: 'move_in_used' });
+    await service.transfers.cancel(later.transfer_id);
+    expect(await undo(id)).toMatchObject({ status: 'undone' });
+  });
+
+  test('passes over a hold that was canceled or has expired', async () => {
+    const { programId, id } = await moveIn([
+      card('one', 1000),
+      hold('one', 300, { reference: 'canceled' }),
+      hold('one', 200, { expires_at: '2026-01-31T09:30:00.000Z' }),
+    ]);
+    const service = inProgram(programId);
+    const { data } = await service.transfers.list({ reference: 'canceled' });
+    await service.transfers.cancel(data[0]?.transfer_id ?? '');
+    expect(await undo(id)).toMatchObject({ status: 'undone', totals: [] });
+    expect(await service.cards.get('one')).toMatchObject({ balance: 0, held: 0 });
+  });
+});
+
+test('an opening balance is in the report of its day, and in no limit', async () => {
+  const { programId } = await moveIn([card('one', 1000), hold('one', 100)]);
+  const day = await client().days.get(programId, { day: new Date().toISOString().slice(0, 10) });
+  const [usd] = day.currencies.filter(({ currency }) => currency === 'USD');
+  expect(usd?.movements).toMatchObject([{ purpose: 'opening', postings: 1, cards: 1000, funding: 0 }]);
+  expect(day.adds_up).toBe(true);
+});

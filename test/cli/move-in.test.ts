@@ -1,0 +1,199 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { COMPILED } from '../harness/process.ts';
+import { directoryForTest, expectBalancedBooks, useService } from '../harness/service.ts';
+import { runHere } from './in-process.ts';
+
+const running = useService();
+const PROJECT = resolve(import.meta.dirname, '../..');
+const PINNED = resolve(PROJECT, 'node_modules/.bin/node');
+const NODE = existsSync(PINNED) ? PINNED : process.execPath;
+
+const CARDS = 2400;
+const HOLDS = 300;
+const CARD = 'card-2399';
+
+/** Writes a file of cards, with a hold on every eighth. */
+async function writeFile(change: (text: string) => string = (text) => text): Promise<string> {
+  const expiresAt = new Date(Date.now() + 5 * 86_400_000).toISOString();
+  const lines = Array.from({ length: CARDS }, (_, at) => {
+    const card = `card,card-${at},${100 + at},,,,,,`;
+    return at % 8 === 0 ? `${card}\nhold,card-${at},,,${1 + at / 8},${expiresAt},,,` : card;
+  });
+  const balance = (CARDS * (CARDS - 1)) / 2 + CARDS * 100;
+  const held = (HOLDS * (HOLDS + 1)) / 2;
+  const head = 'kind,card_id,balance,currency,amount,expires_at,cards,holds,held';
+  const total = `total,,${balance},USD,,,${CARDS},${HOLDS},${held}`;
+  const path = join(await directoryForTest(), 'cards.csv');
+  writeFileSync(path, change([head, ...lines, total, ''].join('\n')));
+  return path;
+}
+
+const newProgram = async (): Promise<string> =>
+  (await running().client.programs.create({ name: 'Moved', currency: 'USD' })).program_id;
+
+const commandOf = (path: string, programId: string) => [
+  'move-in',
+  'run',
+  path,
+  '--program',
+  programId,
+  '--as-of',
+  '2026-01-31 22:00',
+];
+
+/** The state of a program after a move-in, without its ids and times. */
+async function stateOf(programId: string) {
+  const { client } = running();
+  const moveIns = [];
+  for await (const { move_in_id: _, program_id: __, created_at: ___, moved_at, ...rest } of client.moveIns.listAll({
+    program_id: programId,
+  })) {
+    moveIns.push({ ...rest, hasMoved: moved_at !== null });
+  }
+  const cards = [];
+  for await (const { card_id, balance, held, available, status } of client.cards.listAll(
+    { limit: 100 },
+    { programId },
+  )) {
+    cards.push({ card_id, balance, held, available, status });
+  }
+  cards.sort((one, other) => (one.card_id < other.card_id ? -1 : 1));
+  return { moveIns, cards };
+}
+
+const isLines = ({ method, url }: IncomingMessage): boolean => method === 'POST' && url?.endsWith('/line') === true;
+
+/**
+ * A proxy in front of the service. `onLines` is called before each request with lines is passed on, and after its response has
+ * arrived, with the number of such requests so far.
+ */
+async function startProxy(onLines: (when: 'before' | 'after', count: number) => void): Promise<string> {
+  let count = 0;
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const counts = isLines(request);
+    if (counts) count += 1;
+    if (counts) onLines('before', count);
+    const body = chunks.length === 0 ? null : Buffer.concat(chunks);
+    const headers = { 'Content-Type': 'application/json' };
+    const got = await fetch(`${running().url}${request.url}`, { method: request.method ?? 'GET', body, headers });
+    const text = await got.text();
+    if (counts) onLines('after', count);
+    response.writeHead(
+      got.status,
+      Object.fromEntries([...got.headers.entries()].filter(([name]) => !/^(content-|transfer-)/.test(name))),
+    );
+    response.end(text);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('a run that is killed between portions continues where it stopped, and the books are those of a run without a kill', async () => {
+  const path = await writeFile();
+  const whole = await newProgram();
+  const { exitCode, output } = await runHere(running().url, commandOf(path, whole));
+  expect(exitCode).toBe(0);
+  expect(output).toContain('The books equal the totals that the file states.\n');
+  const expected = await stateOf(whole);
+  expect(expected.moveIns).toMatchObject([{ status: 'moved', line_count: CARDS + HOLDS, adds_up: true }]);
+  expect(expected.cards.length).toBe(CARDS);
+  expect(expected.cards).toContainEqual({ card_id: CARD, balance: 2499, held: 0, available: 2499, status: 'active' });
+
+  const killed = await newProgram();
+  let child: ChildProcess | undefined;
+  // Kills the first run before its second portion is passed on, and the second run after the service has its third.
+  const url = await startProxy((when, count) => {
+    if ((when === 'before' && count === 2) || (when === 'after' && count === 3)) child?.kill('SIGKILL');
+  });
+  const run = () =>
+    new Promise<{ readonly signal: string | null; readonly exitCode: number | null; readonly errors: string }>(
+      (done, fail) => {
+        const started = spawn(NODE, [join(PROJECT, 'cli/main.ts'), ...commandOf(path, killed)], {
+          env: { ...COMPILED, TRANSFER_SERVICE_URL: url },
+          stdio: ['ignore', 'ignore', 'pipe'],
+        });
+        child = started;
+        let said = '';
+        started.stderr.setEncoding('utf8').on('data', (text: string) => {
+          said += text;
+        });
+        started.on('error', fail);
+        started.on('close', (code, signal) => done({ signal, exitCode: code, errors: said }));
+      },
+    );
+  expect(await run()).toMatchObject({ signal: 'SIGKILL' });
+  const [{ lines_received: received } = { lines_received: 0 }] = (
+    await running().client.moveIns.list({ program_id: killed })
+  ).data;
+  expect(received % 1000).toBe(0);
+  expect(received).toBeLessThan(CARDS + HOLDS);
+  expect(await run()).toMatchObject({ signal: 'SIGKILL' });
+  const last = await run();
+  expect(last).toMatchObject({ exitCode: 0 });
+  expect(last.errors).toMatch(/^(\d,\d00|2,700) of 2,700 lines have already moved in\.\n/);
+  expect(await stateOf(killed)).toEqual(expected);
+  await expectBalancedBooks(running());
+});
+
+test('a run again after the last line shows the books, and moves nothing', async () => {
+  const path = await writeFile();
+  const programId = await newProgram();
+  const first = await runHere(running().url, commandOf(path, programId));
+  const again = await runHere(running().url, commandOf(path, programId));
+  expect(again).toEqual({ ...first, errors: '2,700 of 2,700 lines have already moved in.\n' });
+});
+
+test('undo repeats its request until nothing is left', async () => {
+  const path = await writeFile();
+  const programId = await newProgram();
+  const { output } = await runHere(running().url, commandOf(path, programId));
+  const moveInId = /mvi_[0-9a-f]{32}/.exec(output)?.[0] ?? '';
+  const undone = await runHere(running().url, ['move-in', 'undo', moveInId, '--note', 'Rehearsal']);
+  expect(undone).toMatchObject({ exitCode: 0 });
+  expect(undone.output).toContain('status:         undone\n');
+  expect(undone.output).toContain('lines_undone:   2700\n');
+  await expectBalancedBooks(running());
+});
+
+test('a file with problems, or with other totals than it states, moves nothing', async () => {
+  const programId = await newProgram();
+  const wrong = await writeFile((text) =>
+    text.replace('card,card-7,107', 'card,card-6,107').replace('2400,300', '2401,300'),
+  );
+  const { exitCode, errors } = await runHere(running().url, commandOf(wrong, programId));
+  expect(exitCode).toBe(2);
+  expect(errors).toMatch(
+    /^error: nothing was moved in from .*cards\.csv:\nline 10, card_id, duplicate_card: the card program already has a card 'card-6'\. Line 9 has it too\.\n/,
+  );
+  const totals = await writeFile((text) => text.replace('2400,300', '2401,300'));
+  const differing = await runHere(running().url, commandOf(totals, programId));
+  expect(differing.exitCode).toBe(2);
+  expect(differing.errors).toContain('The lines do not add up to the totals that the file states in USD.\n');
+  expect((await running().client.moveIns.list({ program_id: programId })).data).toEqual([]);
+});
+
+test('a line that only the service can refuse is named by its line in the file', async () => {
+  const programId = await newProgram();
+  await running().client.cards.create({ card_id: 'card-1500' }, { programId });
+  const { exitCode, errors } = await runHere(running().url, commandOf(await writeFile(), programId));
+  expect(exitCode).toBe(1);
+  // The names of the columns, 1,500 cards before it, and the holds of every eighth of them.
+  expect(errors).toContain(
+    `The service refused line ${1 + 1500 + 188 + 1} of the file, and so its request of 1000 lines.\n`,
+  );
+  expect(errors).toContain('duplicate_card');
+  expect((await running().client.moveIns.list({ program_id: programId })).data).toMatchObject([
+    { lines_received: 1000 },
+  ]);
+});

@@ -1,0 +1,3 @@
+import { followGuide } from '../guide-trial.ts';
+
+followGuide('move-in', { fails: /move-in check wrong\.csv/ });
