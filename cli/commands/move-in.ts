@@ -168,8 +168,10 @@ async function addLines(
   if (known > 0) say(`${grouped(known)} of ${grouped(lineCount)} lines have already moved in.\n`);
   const progress = new Progress(lineCount, 'moved in', say, known);
   let record = started;
+  // Counted here: if someone runs the same file at the same time, the service has more lines than this run has sent.
+  let first = known + 1;
   for await (const lines of portions) {
-    const body = { first_line: record.lines_received + 1, lines: lines.map(({ sent }) => sent) };
+    const body = { first_line: first, lines: lines.map(({ sent }) => sent) };
     try {
       record = await patiently(say, () => session.service.moveIns.addLines(moveInId, body));
     } catch (error) {
@@ -178,6 +180,7 @@ async function addLines(
         say(`The service refused line ${line} of the file, and so its request of ${lines.length} lines.\n`);
       throw error;
     }
+    first += lines.length;
     progress.report(record.lines_received);
   }
   return record;

@@ -154,6 +154,18 @@ test('a run again after the last line shows the books, and moves nothing', async
   expect(again).toEqual({ ...first, errors: '2,700 of 2,700 lines have already moved in.\n' });
 });
 
+test('two runs of a file at the same time move each line once', async () => {
+  const path = await writeFile();
+  const programId = await newProgram();
+  const run = () => runHere(running().url, commandOf(path, programId));
+  const outcomes = await Promise.all([run(), run()]);
+  expect(outcomes).toMatchObject([{ exitCode: 0 }, { exitCode: 0 }]);
+  const { moveIns, cards } = await stateOf(programId);
+  expect(moveIns).toMatchObject([{ status: 'moved', lines_received: CARDS + HOLDS, adds_up: true }]);
+  expect(cards.length).toBe(CARDS);
+  await expectBalancedBooks(running());
+});
+
 test('undo repeats its request until nothing is left', async () => {
   const path = await writeFile();
   const programId = await newProgram();
