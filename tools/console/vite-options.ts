@@ -28,7 +28,7 @@ export const VITE_OPTIONS: InlineConfig = {
           groups: [
             {
               name: 'lists',
-              test: /console\/(?:components\/(?:badge|columns-menu|data-table|money|paged-list)|data\/(?:kept-columns|use-pages|use-url-state))\./,
+              test: /console\/(?:components\/(?:badge|data-table|money|paged-list)|data\/(?:use-pages|use-url-state))\./,
             },
           ],
         },

@@ -49,7 +49,7 @@ import { auditOf } from '../audit/audit.ts';
 
 /**
  * erase_card_holder: returns the progress of the erasure. The first request erases the fields of the card and records the erasure.
- * A job erases the rest (erase-in-batches.ts). Later requests change nothing.
+ * A job erases the rest (`eraseInBatches`). Later requests change nothing.
  */
 export async function eraseCardHolder(
   service: Service,
