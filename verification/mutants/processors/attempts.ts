@@ -126,7 +126,7 @@ export const ATTEMPTS: Mutants = {
   'settled-while-it-is-compared': {
     mistake: 'a line of a settlement file settles an order that a person is settling by another line',
     edits: { changeUnlessChanged: ['now.settlementFileId === null', 'true'] },
-    witnesses: [{ ...BATCHES, only: 'at the moment when a person names it' }],
+    witnesses: [{ ...BATCHES, only: 'while a person names the order' }],
   },
   'begun-line-without-its-attempt': {
     mistake:
