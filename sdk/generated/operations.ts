@@ -2691,7 +2691,9 @@ export type MoveClockBody = {
 export type MoveInLine = {
   /** card: a card and its balance; hold: an open hold on a card of an earlier line. */
   readonly kind: 'card' | 'hold';
-  /** Your id for the card: 1 to 255 visible ASCII characters, not of the form of a generated id. */
+  /**
+   * Id that you choose for the card: 1 to 255 visible ASCII characters, not of the form of a generated id.
+   */
   readonly card_id: string;
   /** Only for a card: currency as an ISO 4217 code; the program's currency if omitted. */
   readonly currency?: string | undefined;

@@ -22,7 +22,7 @@ const MAX_TARBALL_BYTES = 2_200_000;
  * The maximum number of files. Migrations, documentation pages and examples do not count, because people read them as
  * separate files.
  */
-const MAX_FILES = 150;
+const MAX_FILES = 155;
 
 const ALLOWED: readonly RegExp[] = [
   /^(?:LICENSE|README\.md|package\.json|cli\/transfer-service\.mjs)$/,
