@@ -122,7 +122,9 @@ export const MoveInLine = Type.Object(
   {
     kind: literals(['card', 'hold'], 'card: a card and its balance; hold: an open hold on a card of an earlier line'),
     card_id: {
-      ...visibleId('Id that you choose for the card: 1 to 255 visible ASCII characters, not of the form of a generated id'),
+      ...visibleId(
+        'Id that you choose for the card: 1 to 255 visible ASCII characters, not of the form of a generated id',
+      ),
       'x-checked': { not: { pattern: idPattern('card') } },
     },
     currency: Type.Optional(
