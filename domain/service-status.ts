@@ -19,7 +19,7 @@ const notReady = (sentence: string, retryAfterSeconds: number): State => ({
  */
 export const READINESS = {
   ready: ready('Every operation can be served.'),
-  few_connections: ready('The service works with fewer database connections than it is set to have.'),
+  few_connections: ready('The service works with fewer database connections than are configured.'),
   schema_newer: ready('The database has the schema of a newer version of the service. This version can use it.'),
   database_starting: notReady('The database is starting, so no operation can be served yet.', 1),
   database_stopped: notReady('The database of the sandbox was stopped with stop_database.', 10),
@@ -27,7 +27,7 @@ export const READINESS = {
   database_silent: notReady('The database does not respond, so no operation can be served.', 1),
   database_read_only: notReady('The database is read-only or a standby, so nothing can be written.', 1),
   standby_not_set: notReady(
-    'The database has no synchronous standby set, and one is required, so nothing can be written.',
+    'No synchronous standby is configured for the database, but the service requires one, so nothing can be written.',
     10,
   ),
   disk_full: notReady('The disk of the database is full, so nothing can be written.', 10),

@@ -14,9 +14,9 @@ import {
   chooseServerUser,
   claimSocketDirectory,
   findLedger,
+  type LedgerLocation,
+  locateLedger,
   openSystemDirectory,
-  type Placement,
-  placeLedger,
   recordLocation,
   type ServerUser,
   SYSTEM_DIRECTORY,
@@ -130,25 +130,25 @@ async function startLocked(
   reports: SupervisorReports,
 ): Promise<EmbeddedPostgres> {
   const { systemDirectory = SYSTEM_DIRECTORY } = options;
-  const placement = await placeLedger(asked, user, systemDirectory);
+  const location = await locateLedger(asked, user, systemDirectory);
   // A copied data directory refers to the ledger of the original, whose service may be running.
-  if (placement.moved) {
-    locks.push(await lockDataDirectory(placement.home, options.dataDirectory, options.task));
+  if (location.moved) {
+    locks.push(await lockDataDirectory(location.home, options.dataDirectory, options.task));
   }
   const copiesDirectory = async () => (user.differs ? await openSystemDirectory(systemDirectory, user) : asked);
   const binaries = await findBinaries(user, copiesDirectory, reports.onProgress);
-  await removeUnfinishedDataDirectories(placement.home);
-  await removeUnfinishedRestores(placement.home, reports.onProgress);
-  const archive = await openArchive(options.backupDirectory ?? null, asked, placement, user);
-  if (!placement.exists) {
+  await removeUnfinishedDataDirectories(location.home);
+  await removeUnfinishedRestores(location.home, reports.onProgress);
+  const archive = await openArchive(options.backupDirectory ?? null, asked, location, user);
+  if (!location.exists) {
     // `requireLedger` found the ledger before the lock was taken, so another process has removed it since.
     if (options.existing !== undefined)
       throw new StartupProblem('ledger-missing', `The ledger in ${asked} no longer exists.`);
-    reports.onProgress(`Creating a new ledger in ${placement.dataDirectory}.`);
-    await createDataDirectory(placement.home, binaries, user);
+    reports.onProgress(`Creating a new ledger in ${location.dataDirectory}.`);
+    await createDataDirectory(location.home, binaries, user);
   }
-  await recordLocation(asked, placement);
-  const socketDirectory = await claimSocketDirectory(placement, user);
+  await recordLocation(asked, location);
+  const socketDirectory = await claimSocketDirectory(location, user);
   const serverLog = join(asked, 'postgresql.log');
   const claimed = await archive?.claim();
   const { sharedBuffers } = options;
@@ -156,7 +156,7 @@ async function startLocked(
     ...(claimed === undefined ? {} : archiveSettings(claimed.directory)),
     ...(sharedBuffers === undefined ? {} : { shared_buffers: `${sharedBuffers}MB` }),
   };
-  const setup = { binaries, dataDirectory: placement.dataDirectory, socketDirectory, user, serverLog, settings };
+  const setup = { binaries, dataDirectory: location.dataDirectory, socketDirectory, user, serverLog, settings };
   const supervisor = new Supervisor(setup, reports);
   try {
     await supervisor.begin(false);
@@ -167,11 +167,11 @@ async function startLocked(
     await supervisor.end();
     throw error;
   }
-  return describe(placement, setup, supervisor, locks, claimed);
+  return describe(location, setup, supervisor, locks, claimed);
 }
 
 function describe(
-  placement: Placement,
+  location: LedgerLocation,
   { socketDirectory, serverLog }: { socketDirectory: string; serverLog: string },
   supervisor: Supervisor,
   locks: DataDirectoryLock[],
@@ -182,8 +182,8 @@ function describe(
   return {
     connection: { host: socketDirectory, port: SERVER_PORT, user: SERVICE_NAME, database: SERVICE_NAME },
     url: `postgresql://${SERVICE_NAME}@/${SERVICE_NAME}?host=${host}&port=${SERVER_PORT}`,
-    dataDirectory: placement.dataDirectory,
-    moved: placement.moved,
+    dataDirectory: location.dataDirectory,
+    moved: location.moved,
     archive,
     serverLog,
     processId: () => supervisor.processId,

@@ -18,7 +18,7 @@ export type ServerUser = {
   spawnAs: { uid?: number; gid?: number };
 };
 
-export type Placement = {
+export type LedgerLocation = {
   /** The directory that contains `postgresql` with PostgreSQL's files. It belongs to the user of the service. */
   home: string;
   dataDirectory: string;
@@ -107,18 +107,18 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
  * @throws StartupProblem if an earlier ledger is missing, or belongs to another user or PostgreSQL version, or if two ledgers are
  *   found.
  */
-export async function placeLedger(asked: string, user: ServerUser, systemDirectory: string): Promise<Placement> {
+export async function locateLedger(asked: string, user: ServerUser, systemDirectory: string): Promise<LedgerLocation> {
   const existing = await findHome(asked, user, systemDirectory);
   const away = awayFrom(asked, systemDirectory);
   const home = existing ?? ((await findObstacle(asked, user)) === undefined ? asked : away);
   if (home === away) await makeReachable(away, systemDirectory, user);
-  const placement = { home, dataDirectory: join(home, 'postgresql'), moved: home !== asked };
-  if (existing !== undefined) await verifyLedger(placement.dataDirectory, user);
-  return { ...placement, exists: existing !== undefined };
+  const location = { home, dataDirectory: join(home, 'postgresql'), moved: home !== asked };
+  if (existing !== undefined) await verifyLedger(location.dataDirectory, user);
+  return { ...location, exists: existing !== undefined };
 }
 
 /**
- * Returns PostgreSQL's files of the ledger of a data directory, checked as in {@link placeLedger}. Undefined if there are none.
+ * Returns PostgreSQL's files of the ledger of a data directory, checked as in {@link locateLedger}. Undefined if there are none.
  * Creates nothing, and the data directory does not have to exist.
  *
  * @param asked the real path of the data directory. The caller does not have to lock it.
@@ -202,10 +202,10 @@ async function readLocation(asked: string): Promise<string | undefined> {
  * Records the location of the ledger for later starts. If it is inside the data directory, the path is relative, so that the
  * directory can be moved.
  */
-export async function recordLocation(asked: string, placement: Placement): Promise<void> {
+export async function recordLocation(asked: string, location: LedgerLocation): Promise<void> {
   const path = join(asked, LOCATION_FILE);
-  const location = placement.moved ? placement.dataDirectory : 'postgresql';
-  const text = `${LOCATION_COMMENT}\n${location}\n`;
+  const recorded = location.moved ? location.dataDirectory : 'postgresql';
+  const text = `${LOCATION_COMMENT}\n${recorded}\n`;
   if ((await readFile(path, 'utf8').catch(() => '')) === text) return;
   await rm(`${path}.new`, { force: true });
   await writeFile(`${path}.new`, text, { flag: 'wx', mode: 0o644, flush: true });
@@ -309,9 +309,9 @@ export function shortHash(path: string): string {
  * macOS). Any user can create a directory with that name in /tmp. So a directory that is not exclusively ours is not used, because
  * its owner could put a different socket there.
  */
-export async function claimSocketDirectory(placement: Placement, user: ServerUser): Promise<string> {
-  const name = `transfer-service-${shortHash(placement.dataDirectory)}`;
-  const bases = [...(user.differs && (await isRootsOwn('/run', user)) ? ['/run'] : []), '/tmp', placement.home];
+export async function claimSocketDirectory(location: LedgerLocation, user: ServerUser): Promise<string> {
+  const name = `transfer-service-${shortHash(location.dataDirectory)}`;
+  const bases = [...(user.differs && (await isRootsOwn('/run', user)) ? ['/run'] : []), '/tmp', location.home];
   const roomForSocket = process.platform === 'linux' ? 107 : 103;
   for (const base of bases) {
     for (const suffix of ['', '-1', '-2', '-3', '-4', '-5', '-6', '-7', '-8', '-9']) {

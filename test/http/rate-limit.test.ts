@@ -111,7 +111,7 @@ describe('the address of a caller', () => {
     ['::1', undefined, 0, '0:0:0:0::/64'],
     [undefined, undefined, 0, 'unknown'],
   ])(
-    'with a connection from %s, forwarded for %s, behind %i proxies is %s',
+    'for a connection from %s with X-Forwarded-For: %s behind %i proxies is %s',
     (connected, forwarded, proxies, expected) => {
       expect(callerAddress(connected, forwarded, proxies)).toBe(expected);
     },
@@ -240,7 +240,7 @@ describe('a server with limits', () => {
     expect([1_000 - counted, 1_001 - counted]).toContain(remaining);
   });
 
-  it('counts the page for an unknown path as ten requests, and sends the record instead above the limit', async () => {
+  it('counts an HTML page for an unknown path as ten requests, and sends JSON instead of it above the limit', async () => {
     const { ask } = await serve({ addressRatePerSecond: 2 });
     const asBrowser = () => ask(['Accept: text/html'], 'GET', '/nowhere');
     for (const left of [10, 0]) {

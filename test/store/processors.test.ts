@@ -589,7 +589,7 @@ describe('a card at a processor', () => {
     expect(await create({ connector_id: 'missing', processor_token: 'token' })).toBe('connector_not_found');
   });
 
-  test('is created once with a key, even if its connector has been removed since', async () => {
+  test('is created once with a key, even if its connector was removed before the second request', async () => {
     const members = { card_id: randomUUID(), connector_id: 'simulator', processor_token: 'token' };
     const first = await ledger.call('create_card', members, { idempotencyKey: 'one' });
     const gone = openLedger(server.connection);

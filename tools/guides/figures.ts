@@ -56,14 +56,14 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [
     DEFAULT_HOLD_MILLISECONDS / DAY,
     'and after {} days it **expires**',
-    '{} days after it was created by default',
+    'this is {} days after the transfer was created',
     'for a hold of {} days',
     '{} days if omitted; only with capture manual',
     'a duration such as 36h (default: {}d)',
   ],
   [
     MAX_HOLD_MILLISECONDS / DAY,
-    '{} days at most. From that moment',
+    'The maximum is {} days. From that',
     'holds of up to {} days',
     'a hold lasts up to {} days',
     'a hold lasts at most {} days',

@@ -183,7 +183,7 @@ export function showProcess(
     .gauge({ name: 'start_timestamp_seconds', help: 'When the process started.' })()
     .set(Math.round(performance.timeOrigin) / 1000);
   const processor = follow(
-    metrics.counter({ name: 'cpu_seconds_total', help: 'CPU time of the process, all threads included.' })(),
+    metrics.counter({ name: 'cpu_seconds_total', help: 'CPU time of all threads of the process.' })(),
   );
   const memory = metrics.gauge({ name: 'memory_bytes', help: 'Resident memory of the process.' })();
   const heap = metrics.gauge({ name: 'heap_bytes', help: 'JavaScript heap in use by the main thread.' })();

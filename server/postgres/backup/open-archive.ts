@@ -1,4 +1,4 @@
-import type { Placement, ServerUser } from '../ledger-location.ts';
+import type { LedgerLocation, ServerUser } from '../ledger-location.ts';
 import { type BackupDirectory, openBackupDirectory } from './backup-directory.ts';
 import { type ArchiveState, claimBackupDirectory, refuseNewLedger } from './ownership.ts';
 
@@ -18,16 +18,16 @@ export type OpenArchive = {
 export async function openArchive(
   asked: string | null,
   dataDirectory: string,
-  placement: Placement,
+  location: LedgerLocation,
   user: ServerUser,
 ): Promise<OpenArchive | undefined> {
   if (asked === null) return undefined;
-  const directory = await openBackupDirectory(asked, [dataDirectory, placement.dataDirectory], user);
-  if (!placement.exists) await refuseNewLedger(directory, dataDirectory);
+  const directory = await openBackupDirectory(asked, [dataDirectory, location.dataDirectory], user);
+  if (!location.exists) await refuseNewLedger(directory, dataDirectory);
   return {
     claim: async () => ({
       directory,
-      state: await claimBackupDirectory(directory, dataDirectory, placement.dataDirectory),
+      state: await claimBackupDirectory(directory, dataDirectory, location.dataDirectory),
     }),
   };
 }

@@ -9,9 +9,9 @@ import {
   chooseServerUser,
   claimSocketDirectory,
   findObstacle,
+  type LedgerLocation,
+  locateLedger,
   openSystemDirectory,
-  type Placement,
-  placeLedger,
   recordLocation,
   type ServerUser,
   SYSTEM_DIRECTORY,
@@ -82,16 +82,16 @@ export async function restoreLedger(options: RestoreOptions): Promise<RecoveredL
     for (const lock of locks.toReversed()) lock.release();
   };
   try {
-    const placement = await placeLedger(asked, user, systemDirectory);
-    if (placement.exists) throw describeExisting(placement);
-    if (placement.moved) locks.push(await lockDataDirectory(placement.home, dataDirectory, 'restore'));
-    await removeUnfinishedRestores(placement.home, onProgress);
+    const location = await locateLedger(asked, user, systemDirectory);
+    if (location.exists) throw describeExisting(location);
+    if (location.moved) locks.push(await lockDataDirectory(location.home, dataDirectory, 'restore'));
+    await removeUnfinishedRestores(location.home, onProgress);
     await requireReadable(options.source.wal, options.plan.candidates, user);
     const copies = async (): Promise<string> =>
       user.differs ? await openSystemDirectory(systemDirectory, user) : asked;
     const binaries = await findBinaries(user, copies, onProgress);
-    const socketDirectory = await claimSocketDirectory(placement, user);
-    const temporary = join(placement.home, `postgresql.restore-${randomBytes(6).toString('hex')}`);
+    const socketDirectory = await claimSocketDirectory(location, user);
+    const temporary = join(location.home, `postgresql.restore-${randomBytes(6).toString('hex')}`);
     const serverLog = join(asked, 'restore.log');
     const setup = { binaries, dataDirectory: temporary, socketDirectory, user, serverLog };
     const remove = async (): Promise<void> => {
@@ -100,10 +100,10 @@ export async function restoreLedger(options: RestoreOptions): Promise<RecoveredL
     };
     try {
       const { candidate, recovery } = await recoverFirstGood(options, setup);
-      return describeRecovered({ asked, placement, setup, candidate, recovery, remove, release });
+      return describeRecovered({ asked, location, setup, candidate, recovery, remove, release });
     } catch (error) {
       await remove();
-      if (isDiskFull(error)) throw diskFullProblem(`The ledger cannot be restored into ${placement.home}`, error);
+      if (isDiskFull(error)) throw diskFullProblem(`The ledger cannot be restored into ${location.home}`, error);
       throw error;
     }
   } catch (error) {
@@ -142,7 +142,7 @@ async function isReadableBy(path: string, user: ServerUser): Promise<boolean> {
   return ((mode >> shift) & 0o4) !== 0;
 }
 
-function describeExisting({ dataDirectory }: Placement): StartupProblem {
+function describeExisting({ dataDirectory }: LedgerLocation): StartupProblem {
   return new StartupProblem(
     'restore-refused',
     `There is already a ledger in ${dataDirectory}, and a restore never writes over one. Set DATA_DIR to a new directory.`,
@@ -304,7 +304,7 @@ function describeEarlyEnd(
 
 type Parts = {
   readonly asked: string;
-  readonly placement: Placement;
+  readonly location: LedgerLocation;
   readonly setup: Setup;
   readonly candidate: Candidate;
   readonly recovery: Recovered;
@@ -313,7 +313,7 @@ type Parts = {
 };
 
 function describeRecovered(parts: Parts): RecoveredLedger {
-  const { asked, placement, setup, candidate, recovery, remove, release } = parts;
+  const { asked, location, setup, candidate, recovery, remove, release } = parts;
   const { server } = recovery;
   return {
     connection: { host: setup.socketDirectory, port: SERVER_PORT, user: SERVICE_NAME, database: SERVICE_NAME },
@@ -322,12 +322,12 @@ function describeRecovered(parts: Parts): RecoveredLedger {
     lastTransactionAt: recovery.lastTransactionAt,
     async keep() {
       await endServer(server);
-      await rename(setup.dataDirectory, placement.dataDirectory);
-      await flushDirectory(placement.home);
-      await recordLocation(asked, placement);
+      await rename(setup.dataDirectory, location.dataDirectory);
+      await flushDirectory(location.home);
+      await recordLocation(asked, location);
       await rmdir(setup.socketDirectory).catch(() => undefined);
       release();
-      return placement.dataDirectory;
+      return location.dataDirectory;
     },
     async discard() {
       await endServer(server);
