@@ -4,7 +4,7 @@ const WORDS_OF_DIGEST = 4;
 const FREE = -1;
 
 /**
- * A set of texts, numbered as they are added. A million texts need about 30 MB. The texts themselves are not kept: as strings in a
+ * A set of texts, numbered as they are added. A million texts need about 30 MB. The texts are not kept: as strings in a
  * Map they would need several times as much, and would keep the garbage collector busy.
  *
  * A text is recognized by the first 128 bits of its SHA-256. Two different texts count as the same one with a chance of about

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { COMPILED } from '../harness/process.ts';
-import { directoryForTest, expectBalancedBooks, useService } from '../harness/service.ts';
+import { directoryForTest, expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 import { runHere } from './in-process.ts';
 
 const running = useService();
@@ -99,7 +100,7 @@ async function startProxy(onLines: (when: 'before' | 'after', count: number) => 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('a run that is killed between portions continues where it stopped, and the books are those of a run without a kill', async () => {
+test('a run that is killed between portions continues where it stopped, with the books of a run without a kill', async () => {
   const path = await writeFile();
   const whole = await newProgram();
   const { exitCode, output } = await runHere(running().url, commandOf(path, whole));
@@ -208,4 +209,36 @@ test('a line that only the service can refuse is named by its line in the file',
   expect((await running().client.moveIns.list({ program_id: programId })).data).toMatchObject([
     { lines_received: 1000 },
   ]);
+});
+
+const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+
+test.each<[string, Readonly<Record<string, unknown>>]>([
+  ['a duplicate card', { kind: 'card', card_id: 'one', balance: 1 }],
+  ['a card number', { kind: 'card', card_id: 'two', balance: 1, holder_reference: '4111 1111 1111 1111' }],
+  ['a card number in metadata', { kind: 'card', card_id: 'two', balance: 1, metadata: { pan: '4111111111111111' } }],
+  ['a card number as a name', { kind: 'card', card_id: 'two', balance: 1, 4111111111111111: 'x' }],
+  ['a negative balance', { kind: 'card', card_id: 'two', balance: -1 }],
+  ['an unknown currency', { kind: 'card', card_id: 'two', balance: 1, currency: 'ZZZ' }],
+  ['an unknown field', { kind: 'card', card_id: 'two', balance: 1, color: 'red' }],
+  ['a card without a balance', { kind: 'card', card_id: 'two' }],
+  ['a hold without a card', { kind: 'hold', card_id: 'two', amount: 1, expires_at: inDays(5) }],
+  ['a hold above the balance', { kind: 'hold', card_id: 'one', amount: 101, expires_at: inDays(5) }],
+  ['a hold that is too long', { kind: 'hold', card_id: 'one', amount: 1, expires_at: inDays(100) }],
+])('check reports %s with the code, the field and the message of the service', async (_, line) => {
+  const lines = [{ kind: 'card', card_id: 'one', balance: 100 }, line];
+  const path = join(await directoryForTest(), 'cards.ndjson');
+  writeFileSync(path, lines.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  const { exitCode, output } = await runHere(running().url, ['--json', 'move-in', 'check', path, '--currency', 'USD']);
+  expect(exitCode).toBe(1);
+  const { problems } = JSON.parse(output);
+  const { moveIns } = running().client;
+  const sha256 = randomBytes(32).toString('hex');
+  const about = { name: 'cards.ndjson', sha256, as_of: '2026-01-31T22:00:00Z', line_count: 2 };
+  const { move_in_id: id } = await moveIns.create({ program_id: await newProgram(), ...about });
+  const { Code, Message, field = '' } = await refusalOf(moveIns.addLines(id, { first_line: 1, lines: lines as never }));
+  expect(problems).toMatchObject([
+    { line: 2, code: Code, field: field.replace(/^\/lines\/1\/?/, '').replaceAll('/', '.') },
+  ]);
+  expect(`Line 2: ${problems[0].message}`).toContain(Message);
 });
