@@ -121,30 +121,29 @@ export const ServiceStatus = Type.Object({
     verified_at: momentOrNull('When the books were last compared with all postings'),
     balanced: booleanOrNull('Whether they balanced'),
   }),
-  yesterday: part(
-    'Whether the last day of each card program adds up, in its time zone, as get_day says, and earlier days that do not',
-    {
-      programs: countOrNull('Card programs that existed before their last day ended'),
-      checked: countOrNull('Card programs whose last day was checked; a check begins a minute after the day ends'),
-      not_checked: countOrNull('Card programs whose last day was not checked within an hour after its end'),
-      not_adding_up: countOrNull('Days that do not add up: last days, and earlier ones that are not closed'),
-      days: nullable(
-        Type.Array(
-          Type.Object({
-            program_id: programId,
-            program_name: Type.String({ description: 'Name of the card program' }),
-            day: Type.String({ format: 'date', description: 'The day, such as 2026-01-31' }),
-          }),
-          {
-            description: orNull(
-              'The first three last days that do not add up, by the name of the card program, and the three newest earlier ones',
-            ),
-          },
-        ),
+  yesterday: part('Whether the last day of each card program adds up (see get_day), and which earlier days do not', {
+    programs: countOrNull('Card programs that existed before their last day ended'),
+    checked: countOrNull('Card programs whose last day was checked; a check begins a minute after the day ends'),
+    not_checked: countOrNull('Card programs whose last day was not checked within an hour after its end'),
+    not_adding_up: countOrNull(
+      'Days that do not add up: the last day of each card program, and earlier days that are not closed',
+    ),
+    days: nullable(
+      Type.Array(
+        Type.Object({
+          program_id: programId,
+          program_name: Type.String({ description: 'Name of the card program' }),
+          day: Type.String({ format: 'date', description: 'The day, such as 2026-01-31' }),
+        }),
+        {
+          description: orNull(
+            'Up to six of these days: the last days of three card programs, by name, and the three newest earlier days',
+          ),
+        },
       ),
-      message: textOrNull(orNull('All of this in a sentence')),
-    },
-  ),
+    ),
+    message: textOrNull(orNull('All of this in a sentence')),
+  }),
   backups: part('The backups of the embedded PostgreSQL', {
     last_copy_at: momentOrNull('When the last copy of the ledger was taken'),
     last_archived_at: momentOrNull('When the log of changes was last archived'),

@@ -4249,10 +4249,7 @@ export type ServiceStatus = {
     /** Whether they balanced; null if not known. */
     readonly balanced: boolean | null;
   };
-  /**
-   * Whether the last day of each card program adds up, in its time zone, as get_day says, and earlier days that
-   * do not.
-   */
+  /** Whether the last day of each card program adds up (see get_day), and which earlier days do not. */
   readonly yesterday: {
     /** Card programs that existed before their last day ended; null if not known. */
     readonly programs: number | null;
@@ -4262,11 +4259,14 @@ export type ServiceStatus = {
     readonly checked: number | null;
     /** Card programs whose last day was not checked within an hour after its end; null if not known. */
     readonly not_checked: number | null;
-    /** Days that do not add up: last days, and earlier ones that are not closed; null if not known. */
+    /**
+     * Days that do not add up: the last day of each card program, and earlier days that are not closed; null if not
+     * known.
+     */
     readonly not_adding_up: number | null;
     /**
-     * The first three last days that do not add up, by the name of the card program, and the three newest earlier
-     * ones; null if not known.
+     * Up to six of these days: the last days of three card programs, by name, and the three newest earlier days;
+     * null if not known.
      */
     readonly days:
       | readonly {

@@ -86,7 +86,7 @@ function stopAt(at: TrapPlace): Fault['arrange'] {
     const service = stage.service();
     const trap = lay(stage, at, 'continue', async () => {
       service.child.kill('SIGTERM');
-      await waitFor('the service to stop', async () => service.output().includes('Stopping'));
+      await waitFor('the service to begin to stop', async () => service.output().includes('Stopping'));
     });
     return { trap, mend: restartAfterStop(stage) };
   };

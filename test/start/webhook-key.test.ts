@@ -124,7 +124,7 @@ describe('WEBHOOK_KEY', () => {
     ['hexadecimal', 'ab'.repeat(32)],
     ['three keys', [newKey(), newKey(), newKey()].join(',')],
     ['an empty second key', `${newKey()},`],
-  ])('is refused in a wrong form, and not quoted: %s', async (_, value) => {
+  ])('is refused if its form is wrong, and the message does not quote it: %s', async (_, value) => {
     const ending = await startInVain({ DATA_DIR: await directoryForTest(), WEBHOOK_KEY: value });
     expect(ending.exitCode).toBe(1);
     expect(ending.errors).toMatch(/^\nThe service cannot start: WEBHOOK_KEY must be 32 bytes in Base64/);
@@ -164,7 +164,7 @@ describe('WEBHOOK_KEY', () => {
     await last.stop();
   });
 
-  test('replaces the key in the file, which comes second in the setting', async () => {
+  test('replaces the key in the file if the setting lists the new key before it', async () => {
     const DATA_DIR = await directoryForTest();
     await runOnce({ DATA_DIR });
     const earlier = (await readFile(join(DATA_DIR, 'webhook-key'), 'utf8')).trim();

@@ -28,7 +28,7 @@ test('every mutant of npm run verify exists, and names are unique', () => {
   expect(SELECTION.filter((name) => !names.includes(name))).toEqual([]);
 });
 
-test('each campaign has one row, and each nemesis is used in a campaign', async () => {
+test('CAMPAIGNS names every campaign once, and every nemesis is used in a campaign', async () => {
   const readAll = async (folder: string) => {
     const files = (await readdir(resolve(ROOT, folder))).filter((file) => !file.endsWith('.test.ts'));
     return Promise.all(files.map(async (file) => [file, await read(`${folder}/${file}`)] as const));

@@ -110,7 +110,7 @@ function showDays(metrics: Metrics): (figures: YesterdayFigures) => void {
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
   const notAddingUp = gauge(
     'days_not_adding_up',
-    'Days of card programs that do not add up: last days, and earlier ones that are not closed.',
+    'Days that do not add up: the last day of each card program, and earlier days that are not closed.',
   );
   const unchecked = gauge('days_unchecked', 'Card programs whose last day has not been checked yet.');
   return ({ programs, checked, differing, earlier }) => {

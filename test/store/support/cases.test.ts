@@ -102,7 +102,7 @@ test('two concurrent create_case calls for one request create one case, and both
 test.each([
   ['create_case', async (_: string) => ({})],
   ['reply_to_case', async (transfer_id: string) => ({ params: await call(ledger, 'create_case', { transfer_id }) })],
-] as const)('the texts of %s just before an erasure are erased', async (operation, prepare) => {
+] as const)('an erasure erases the texts that %s wrote just before it', async (operation, prepare) => {
   const text = `word${randomUUID()}`;
   const { card_id, transfer_id } = await cardOf(text);
   const more = await prepare(transfer_id);
