@@ -28,6 +28,7 @@ import {
   pageOf,
   pastMoment,
   programId,
+  refuseEmpty,
   Sum,
   textOrNull,
   visibleId,
@@ -95,27 +96,30 @@ export const StatedTotal = Type.Object(
   { additionalProperties: false },
 );
 
-export const CreateMoveInBody = Type.Object({
-  program_id: idText('prog', 'The card program that the cards move to'),
-  name: line(255, 'Name of the file, for people'),
-  sha256: Type.String({
-    pattern: '^[0-9a-f]{64}$',
-    description:
-      'SHA-256 of the file, 64 hex digits in lower case. If the program has a move-in of the same file, it is returned',
-  }),
-  as_of: pastMoment(0, 'When the old ledger had these balances and holds'),
-  line_count: Type.Integer({ minimum: 1, maximum: MAX_LINES_OF_MOVE_IN, description: 'Number of lines of the file' }),
-  // The type is loose, because the handler validates the sums one by one.
-  totals: Type.Optional(
-    Type.Unsafe<readonly JsonValue[]>({
-      type: 'array',
-      minItems: 1,
-      maxItems: 50,
-      items: StatedTotal,
-      description: 'Sums that the old ledger states, one object for each currency. The move-in is compared with them',
+export const CreateMoveInBody = Type.Object(
+  {
+    program_id: idText('prog', 'The card program that the cards move to'),
+    name: line(255, 'Name of the file, for people'),
+    sha256: Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description:
+        'SHA-256 of the file, 64 hex digits in lower case. If the program has a move-in of the same file, it is returned',
     }),
-  ),
-});
+    as_of: pastMoment(0, 'When the old ledger had these balances and holds'),
+    line_count: Type.Integer({ minimum: 1, maximum: MAX_LINES_OF_MOVE_IN, description: 'Number of lines of the file' }),
+    // The type is loose, because the handler validates the sums one by one.
+    totals: Type.Optional(
+      Type.Unsafe<readonly JsonValue[]>({
+        type: 'array',
+        minItems: 1,
+        maxItems: 50,
+        items: StatedTotal,
+        description: 'Sums that the old ledger states, one object for each currency. The move-in is compared with them',
+      }),
+    ),
+  },
+  { ...refuseEmpty({ totals: 'to move in without stated sums' }) },
+);
 
 /** A line of a move-in in a request: a card with its balance, or an open hold on a card of an earlier line. */
 export const MoveInLine = Type.Object(

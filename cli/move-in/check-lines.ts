@@ -84,7 +84,7 @@ export class LineChecker {
     }
     const reading = readMoveInLine(value, this.#now);
     if ('problem' in reading) {
-      this.#note(line, reading.problem.code, reading.problem);
+      this.#note(line, reading.problem.code ?? 'add_move_in_lines_schema', reading.problem);
       this.#keepCardOf(value, line);
     } else if (reading.kind === 'card') this.#checkCard(reading, line);
     else this.#checkHold(reading, line);

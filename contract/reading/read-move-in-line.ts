@@ -17,8 +17,11 @@ export type ReadLine =
       readonly expires_at: string;
     });
 
-/** The first problem of a line. `field` is the JSON pointer of the field in the line. */
-export type LineProblem = Problem & { readonly code: 'add_move_in_lines_schema' | 'card_number_refused' };
+/**
+ * The first problem of a line. `field` is the JSON pointer of the field in the line. `code` is undefined if the line does not match
+ * the schema.
+ */
+export type LineProblem = Problem & { readonly code?: 'card_number_refused' };
 
 /** The fields that only a card, or only a hold, can have. */
 const FIELDS_OF = {
@@ -72,5 +75,5 @@ const missing = (field: string, of: string) =>
   problem(`/${field}`, `The required field '${field}' is missing: ${of} needs it.`);
 
 const problem = (field: string, message: string): { readonly problem: LineProblem } => ({
-  problem: { field, message, code: 'add_move_in_lines_schema' },
+  problem: { field, message },
 });
