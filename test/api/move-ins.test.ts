@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type CreateMoveInBody, type MoveInRecord, TransferService } from '../../sdk/client.ts';
+import { patiently } from '../harness/client/patience.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 
 const running = useService();
@@ -37,7 +38,7 @@ function create(
 }
 
 const add = (id: string, first: number, lines: readonly Line[]) =>
-  client().moveIns.addLines(id, { first_line: first, lines: [...lines] as never });
+  patiently(() => client().moveIns.addLines(id, { first_line: first, lines: [...lines] as never }));
 
 async function moveIn(lines: readonly Line[], more: Partial<CreateMoveInBody> = {}) {
   const programId = await programWith();
@@ -153,7 +154,7 @@ test('create_move_in returns the move-in of the same file, until that is undone'
 });
 
 describe('undo_move_in', () => {
-  const undo = (id: string) => client().moveIns.undo(id, { note: 'The wrong file.' });
+  const undo = (id: string) => patiently(() => client().moveIns.undo(id, { note: 'The wrong file.' }));
 
   test('cancels holds, takes balances back and closes the cards, and the cards can move in again', async () => {
     const lines = [card('one', 1000, { metadata: { tier: 'gold' } }), hold('one', 300), card('none', 0)];
