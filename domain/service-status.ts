@@ -27,7 +27,7 @@ export const READINESS = {
   database_silent: notReady('The database does not respond, so no operation can be served.', 1),
   database_read_only: notReady('The database is read-only or a standby, so nothing can be written.', 1),
   standby_not_set: notReady(
-    'No synchronous standby is configured for the database, but the service requires one, so nothing can be written.',
+    'The database has no synchronous standby configured, but the service requires one, so nothing can be written.',
     10,
   ),
   disk_full: notReady('The disk of the database is full, so nothing can be written.', 10),

@@ -94,7 +94,7 @@ test('every write is refused and writes nothing while no standby is set, and suc
       'retry-after': '10',
     },
   });
-  expect(refused.text).toContain('No synchronous standby is configured for the database, but the service requires one');
+  expect(refused.text).toContain('The database has no synchronous standby configured, but the service requires one');
   // These transfers run in chained groups. The batch and the card below are not chained.
   const answers = await Promise.all(others.map((key) => send(CARD, key)));
   expect(new Set(answers.map(({ status, headers }) => `${status} ${headers['money-moved']}`))).toEqual(
