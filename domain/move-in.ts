@@ -88,7 +88,7 @@ export function takeBack(account: Account, world: Account): Posted | undefined {
 export const LINE_REFUSALS = {
   duplicate_card: (cardId: string) => `the card program already has a card '${cardId}'.`,
   card_not_found: (cardId: string) =>
-    `there is no card '${cardId}' in this card program. Its line must come before its holds.`,
+    `no earlier line of this move-in has the card '${cardId}'. Its line must come before its holds.`,
   insufficient_funds: (cardId: string, currency: string, available: bigint, amount: bigint) =>
     `the card '${cardId}' has ${formatMoney(available, currency)} available, and the hold is for ${formatMoney(amount, currency)}.`,
   /** `taker` names the transfer or the line that has the reference. */

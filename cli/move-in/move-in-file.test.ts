@@ -109,7 +109,7 @@ describe.each(FORMATS)('$format', ({ write, before }) => {
       "'card' or 'hold'",
     ],
     ['a field of a total', [card('one', 1, { cards: 1 })], '1 cards add_move_in_lines_schema', "no field 'cards'"],
-    ['a hold without a card', [hold('one', 1), card('one', 1)], '1 card_id card_not_found', "no card 'one'"],
+    ['a hold without a card', [hold('one', 1), card('one', 1)], '1 card_id card_not_found', "has the card 'one'"],
     [
       'a long hold',
       [card('one', 9), hold('one', 1, { expires_at: '2026-06-01T00:00:00Z' })],

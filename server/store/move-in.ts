@@ -127,7 +127,7 @@ export type LineWithCard = RowOf<typeof LINE_WITH_CARD.columns>;
 
 export const toLineWithCard: (row: Row) => LineWithCard = LINE_WITH_CARD.read;
 
-/** Reads the lines `first` to `last` of a move-in, last line first. */
+/** Reads the lines `first` to `last` of a move-in that have taken effect, last line first. */
 export const readMoveInLines = statement(
   'read_move_in_lines',
   { programId: UUID, moveInId: UUID, first: INTEGER, last: INTEGER },
@@ -142,9 +142,34 @@ export const readMoveInLines = statement(
     ) as card`,
 );
 
+/** Marks lines as undone: their cards no longer belong to the move-in. */
+export const markLinesUndone = statement(
+  'mark_lines_undone',
+  { programId: UUID, moveInId: UUID, first: INTEGER, last: INTEGER },
+  `update move_in_line set is_undone = true
+    where program_id = :programId and move_in_id = :moveInId and line_number >= :first and line_number <= :last`,
+);
+
+/** SQL: whether money of a card has moved by a transfer, and has not moved back in full. Opening balances are no transfers. */
+const HAS_MOVED = `(
+    exists (
+      select from transfer where transfer.program_id = card.program_id and transfer.card_id = card.card_id
+        and transfer.captured_amount > transfer.reversed_amount
+    ) or exists (
+      select from transfer where transfer.program_id = card.program_id and transfer.destination_card_id = card.card_id
+        and transfer.captured_amount > transfer.reversed_amount
+    )
+  )`;
+
+/** SQL: the sum of the open holds on a card that are lines of a move-in. */
+const HELD_BY_LINES = `coalesce((
+    select sum(hold.amount) from move_in_line as placed join hold using (program_id, transfer_id)
+    where placed.program_id = card.program_id and placed.card_id = card.card_id
+  ), 0)`;
+
 /**
- * Reads a line of a move-in that cannot be undone, if there is one: a card with another balance than it moved in with, or a hold of
- * the move-in that was captured. Reads all cards of the move-in.
+ * Reads the first line of a move-in that cannot be undone, if there is one: a card whose money has moved since, or that holds money
+ * for another transfer. Reads all cards of the move-in, which takes seconds for a large one.
  */
 export const findUsedLine = statement(
   'find_used_line',
@@ -153,7 +178,10 @@ export const findUsedLine = statement(
     from move_in_line as line
     join card on card.program_id = :programId and card.card_id = line.card_id
     join account on account.program_id = :programId and account.account_id = card.account_id
-    where line.program_id = :programId and line.move_in_id = :moveInId and line.transfer_id is null and account.balance <> line.amount
+    where line.program_id = :programId and line.move_in_id = :moveInId and line.transfer_id is null
+      and (account.balance <> line.amount or account.incoming <> 0
+        or account.held <> 0 and account.held <> ${HELD_BY_LINES}
+        or account.sequence > 1 and ${HAS_MOVED})
     limit 1`,
 );
 
@@ -191,28 +219,45 @@ export const lockAccountsOfMoveIn = statement(
 );
 
 /**
- * Reads cards by their names, with their accounts, which must be locked. `left_behind`: an undone move-in has left the card behind,
- * closed and without a balance, so it can move in again.
+ * Reads cards by their names, with their accounts, which must be locked. `moved_by` is the move-in whose line the card belongs to.
+ * `left_behind`: an undo has closed the card, so it can move in again, unless its holder was erased.
  */
 export const readCardsOfMoveIn = statement(
   'read_cards_of_move_in',
   NAMES,
-  `select ${CARD_DETAILS}, card.status = 'closed' and account.balance = 0 and exists (
-        select from move_in_line join move_in using (program_id, move_in_id)
-        where move_in_line.program_id = :programId and move_in_line.card_id = card.card_id and transfer_id is null and move_in.status in ('undoing', 'undone')
-      ) as left_behind
+  `select ${CARD_DETAILS}, line.moved_by, ${HAS_MOVED} as has_moved,
+      card.status = 'closed' and account.balance = 0 and line.moved_by is null and line.was_moved
+        and not exists (
+          select from card_erasure
+          where card_erasure.program_id = card.program_id and card_erasure.card_id = card.card_id
+        ) as left_behind
     from unnest(:names) as wanted (name)
     cross join lateral (
       select * from card where card.program_id = :programId and card.name = wanted.name limit 1
     ) as card
     join program on program.program_id = card.program_id
-    join account on account.program_id = card.program_id and account.account_id = card.account_id`,
+    join account on account.program_id = card.program_id and account.account_id = card.account_id
+    cross join lateral (
+      select count(*) > 0 as was_moved, (array_agg(move_in_id) filter (where not is_undone))[1] as moved_by
+      from move_in_line
+      where move_in_line.program_id = card.program_id and move_in_line.card_id = card.card_id and transfer_id is null
+    ) as line`,
 );
 
 /** A card as {@link readCardsOfMoveIn} returns it. */
-export const toCardOfMoveIn = (row: Row): CardDetails & { readonly isLeftBehind: boolean } => ({
+export type CardOfMoveIn = CardDetails & {
+  readonly isLeftBehind: boolean;
+  /** The inner UUID of the move-in that the card belongs to, or null. */
+  readonly movedBy: string | null;
+  /** Whether money has moved by a transfer of the card, and not moved back. */
+  readonly hasMoved: boolean;
+};
+
+export const toCardOfMoveIn = (row: Row): CardOfMoveIn => ({
   ...toCardDetails(row),
   isLeftBehind: row.left_behind === true,
+  movedBy: row.moved_by as string | null,
+  hasMoved: row.has_moved === true,
 });
 
 const NEW_ACCOUNT = columns({ ...ACCOUNT.omit('version').columns, ownerId: UUID });

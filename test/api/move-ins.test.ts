@@ -138,6 +138,39 @@ describe('add_move_in_lines', () => {
   });
 });
 
+test('a hold needs a card of the same move-in', async () => {
+  const programId = await programWith();
+  await inProgram(programId).cards.create({ card_id: 'stranger' });
+  const [first, second] = [[card('one', 100)], [hold('one', 10)]];
+  const { move_in_id: id } = await create(programId, first);
+  await add(id, 1, first);
+  for (const name of ['one', 'stranger', 'nobody']) {
+    const { move_in_id: other } = await create(programId, second);
+    expect(await refusalOf(add(other, 1, [hold(name, 1)]))).toMatchObject({
+      Code: 'card_not_found',
+      field: '/lines/0/card_id',
+    });
+  }
+});
+
+test('refuses other lines under the numbers of lines that have taken effect', async () => {
+  const lines = [card('one', 100), hold('one', 10), card('two', 5)];
+  const { move_in_id: id } = await create(await programWith(), lines);
+  await add(id, 1, lines.slice(0, 2));
+  for (const other of [
+    [card('other', 100)],
+    [card('one', 101)],
+    [lines[0] ?? {}, hold('one', 11)],
+    [lines[0] ?? {}, card('one', 10)],
+  ]) {
+    expect(await refusalOf(add(id, 1, other))).toMatchObject({
+      Code: 'add_move_in_lines_schema',
+      field: `/lines/${other.length - 1}`,
+    });
+  }
+  expect(await add(id, 1, lines)).toMatchObject({ status: 'moved', lines_received: 3 });
+});
+
 test('create_move_in returns the move-in of the same file, until that is undone', async () => {
   const sha256 = createHash('sha256').update(randomUUID()).digest('hex');
   const programId = await programWith();
@@ -222,6 +255,75 @@ describe('undo_move_in', () => {
     await service.transfers.cancel(data[0]?.transfer_id ?? '');
     expect(await undo(id)).toMatchObject({ status: 'undone', totals: [] });
     expect(await service.cards.get('one')).toMatchObject({ balance: 0, held: 0 });
+  });
+
+  test('is refused if a captured hold was not reversed, even if the balance is the same again', async () => {
+    const { programId, id } = await moveIn([card('one', 1000), hold('one', 300)]);
+    const service = inProgram(programId);
+    const [held] = (await service.cards.holds('one')).data;
+    await service.transfers.capture(held?.transfer_id ?? '');
+    await service.transfers.create({ type: 'load', card_id: 'one', amount: 300 });
+    expect(await service.cards.get('one')).toMatchObject({ balance: 1000 });
+    expect(await refusalOf(undo(id))).toMatchObject({
+      Code: 'move_in_used',
+      Message: "The card 'one' of line 1 has transfers that are not from the move-in. Reverse or cancel them first.",
+    });
+  });
+
+  test('does not begin if it could not end: a card of its first portion holds money', async () => {
+    const lines = [card('held', 10), ...Array.from({ length: 1000 }, (_, index) => card(`card-${index}`, 1))];
+    const programId = await programWith();
+    const { move_in_id: id } = await create(programId, lines);
+    for (const first of [0, 1000]) await add(id, first + 1, lines.slice(first, first + 1000));
+    const service = inProgram(programId);
+    await service.transfers.create({ type: 'unload', card_id: 'held', amount: 1, capture: 'manual' });
+    expect(await refusalOf(undo(id))).toMatchObject({ Code: 'move_in_used' });
+    expect(await client().moveIns.get(id)).toMatchObject({ status: 'moved', lines_undone: 0 });
+  });
+
+  test('takes back nothing that another move-in has moved, and leaves a card that its holder has used closed', async () => {
+    const programId = await programWith();
+    const service = inProgram(programId);
+    const line = [card('x', 100)];
+    const first = await create(programId, line);
+    await add(first.move_in_id, 1, line);
+    await undo(first.move_in_id);
+    const second = await create(programId, line);
+    await add(second.move_in_id, 1, line);
+    await service.transfers.create({ type: 'unload', card_id: 'x', amount: 100 });
+    await service.cards.update('x', { status: 'closed' });
+    const third = await create(programId, line);
+    expect(await refusalOf(add(third.move_in_id, 1, line))).toMatchObject({ Code: 'duplicate_card' });
+    expect(await refusalOf(undo(second.move_in_id))).toMatchObject({ Code: 'move_in_used' });
+    // The undone move-in has nothing left.
+    expect(await undo(first.move_in_id)).toMatchObject({ status: 'undone', lines_undone: 1 });
+  });
+
+  test('a card keeps its place in a move-in that is still being undone', async () => {
+    const lines = Array.from({ length: 1001 }, (_, index) => card(`card-${index}`, 1));
+    const programId = await programWith();
+    const { move_in_id: id } = await create(programId, lines);
+    for (const first of [0, 1000]) await add(id, first + 1, lines.slice(first, first + 1000));
+    expect(await undo(id)).toMatchObject({ status: 'undoing', lines_undone: 1000 });
+    const again = [card('card-1000', 5), card('card-0', 5)];
+    const { move_in_id: other } = await create(programId, again);
+    expect(await refusalOf(add(other, 1, again))).toMatchObject({ Code: 'duplicate_card', field: '/lines/1/card_id' });
+    expect(await add(other, 1, again.slice(0, 1))).toMatchObject({ lines_received: 1 });
+    expect(await undo(id)).toMatchObject({ status: 'undone' });
+    expect(await inProgram(programId).cards.get('card-1000')).toMatchObject({ status: 'active', balance: 5 });
+  });
+
+  test('a card of an erased holder, or in another currency, cannot move in again', async () => {
+    const { programId, id } = await moveIn([card('erased', 1), card('yen', 1000, { currency: 'JPY' })]);
+    await undo(id);
+    await inProgram(programId).cards.erase('erased');
+    const erased = await create(programId, [card('erased', 1)]);
+    expect(await refusalOf(add(erased.move_in_id, 1, [card('erased', 1)]))).toMatchObject({ Code: 'duplicate_card' });
+    const dollars = await create(programId, [card('yen', 1)]);
+    expect(await refusalOf(add(dollars.move_in_id, 1, [card('yen', 1)]))).toMatchObject({
+      Code: 'add_move_in_lines_schema',
+      field: '/lines/0/currency',
+    });
   });
 });
 

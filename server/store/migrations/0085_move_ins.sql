@@ -34,7 +34,8 @@ create table move_in (
 create unique index move_in_id on move_in (move_in_id);
 create unique index move_in_once on move_in (program_id, sha256) where status in ('receiving', 'moved');
 
--- 3. The card that each line created or used, the transfer that holds the money of a hold, and the balance or amount.
+-- 3. The card that each line created or used, the transfer that holds the money of a hold, and the balance or amount. A card belongs
+-- to the one line that moved it in and is not undone.
 create table move_in_line (
   program_id uuid not null,
   move_in_id uuid not null,
@@ -42,9 +43,11 @@ create table move_in_line (
   card_id uuid not null,
   transfer_id uuid,
   amount bigint not null check (amount >= 0),
+  is_undone boolean not null default false,
   primary key (program_id, move_in_id, line_number)
 );
-create index move_in_line_card on move_in_line (program_id, card_id) where transfer_id is null;
+create index move_in_line_card on move_in_line (program_id, card_id);
+create unique index move_in_line_of_card on move_in_line (program_id, card_id) where transfer_id is null and not is_undone;
 
 do $$
 declare

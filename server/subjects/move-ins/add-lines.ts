@@ -23,15 +23,19 @@ import { type CausedPosting, insertPostings, toAccount, updateAccounts } from '.
 import { type CounterChangeOf, insertCounters, sumChanges, updateCounters } from '../../store/ledger/limits.ts';
 import { shareSwitchAndLockNames } from '../../store/locks.ts';
 import {
+  type CardOfMoveIn,
   insertCardAccounts,
   insertCards,
   insertMoveInLines,
+  type LineWithCard,
   lockAccountsOfMoveIn,
   lockMoveIn,
   type MoveIn,
   readCardsOfMoveIn,
+  readMoveInLines,
   type StoredLine,
   toCardOfMoveIn,
+  toLineWithCard,
   updateCards,
   updateMoveIn,
 } from '../../store/move-in.ts';
@@ -50,7 +54,7 @@ type AddCall = Call<'add_move_in_lines'>;
 /** A line and its number in the file. `at` is its JSON pointer in the request. */
 type NumberedLine = { readonly line: ReadLine; readonly number: number; readonly at: string };
 
-type LoadName = 'names' | 'moveIns' | 'accounts' | 'rules' | 'cards' | 'references';
+type LoadName = 'names' | 'moveIns' | 'stored' | 'accounts' | 'rules' | 'cards' | 'references';
 
 type Added = { readonly moveIn: MoveIn; readonly hasMoved: boolean };
 
@@ -87,6 +91,7 @@ export async function addMoveInLines(service: Service, call: AddCall): Promise<R
       'wait',
     ),
     moveIns: lockMoveIn({ programId, moveInId }),
+    stored: readMoveInLines({ programId, moveInId, first, last: first + lines.length - 1 }),
     accounts: lockAccountsOfMoveIn({ programId, names }),
     rules: readProgramRules([programId], false),
     cards: readCardsOfMoveIn({ programId, names }),
@@ -115,9 +120,10 @@ function decide(
 ): Decision<Added> {
   const before = requireMoveIn(call, loaded.moveIns[0]);
   refusePlace(call, before, lines.at(-1)?.number ?? 0);
+  refuseOtherLines(call, lines, loaded.stored.map(toLineWithCard));
   const added = lines.filter(({ number }) => number > before.linesReceived);
   if (added.length === 0) return { result: { moveIn: before, hasMoved: false }, writes: [], readsOnly: true };
-  const books = new Books(call, program, loaded);
+  const books = new Books(call, program, before.moveInId, loaded);
   const stored = added.map(
     (line): StoredLine => ({ programId: before.programId, moveInId: before.moveInId, ...books.add(line) }),
   );
@@ -156,6 +162,20 @@ function refusePlace(call: AddCall, { status, linesReceived, lineCount }: MoveIn
   }
 }
 
+/** Refuses lines that differ from those that have taken effect under their numbers, because the file was changed. */
+function refuseOtherLines(call: AddCall, lines: readonly NumberedLine[], stored: readonly LineWithCard[]): void {
+  const known = new Map(stored.map((line) => [line.lineNumber, line]));
+  for (const { line, number, at } of lines) {
+    const before = known.get(number);
+    if (before === undefined) continue;
+    const amount = BigInt(line.kind === 'card' ? line.balance : line.amount);
+    const isHold = before.transferId !== null;
+    if (before.cardName === line.card_id && before.amount === amount && isHold === (line.kind === 'hold')) continue;
+    const message = `Line ${number} is another one than before: a ${isHold ? 'hold on' : 'line for'} the card '${before.cardName}' has taken effect. Was the file changed? To move another file in, undo this one first.`;
+    throw schemaRefusal(call, message, at);
+  }
+}
+
 /** The books of a card program while the lines of a request are added, one after the other. */
 class Books {
   readonly now: number;
@@ -167,7 +187,8 @@ class Books {
   readonly #accounts: Map<string, Account>;
   /** The ids of the funding and world accounts, by kind and currency. */
   readonly #ofPrograms: ReadonlyMap<string, string>;
-  readonly #cards: Map<string, CardDetails & { readonly isLeftBehind: boolean }>;
+  readonly #moveInId: string;
+  readonly #cards: Map<string, CardOfMoveIn>;
   readonly #takenBy: Map<string, string>;
   readonly #created: CardDetails[] = [];
   readonly #reopened: CardDetails[] = [];
@@ -178,7 +199,7 @@ class Books {
   readonly #counts: CounterChangeOf[] = [];
   readonly #events: DomainEvent[] = [];
 
-  constructor(call: AddCall, program: Program, loaded: Loaded<LoadName>) {
+  constructor(call: AddCall, program: Program, moveInId: string, loaded: Loaded<LoadName>) {
     const [row] = loaded.rules;
     if (row === undefined) throw new Error('the card program of a move-in does not exist');
     const { now, rules } = toRulesNow(row);
@@ -190,7 +211,12 @@ class Books {
     this.#ofPrograms = new Map(
       [...this.#accounts.values()].map(({ kind, currency, accountId }) => [`${kind} ${currency}`, accountId]),
     );
-    this.#cards = new Map(loaded.cards.map((found) => toCardOfMoveIn(found)).map((one) => [one.card.name, one]));
+    this.#moveInId = moveInId;
+    // A card that was created after the accounts were locked counts as missing.
+    const cards = loaded.cards.map((found) => toCardOfMoveIn(found));
+    this.#cards = new Map(
+      cards.filter(({ card }) => this.#accounts.has(card.accountId)).map((one) => [one.card.name, one]),
+    );
     this.#takenBy = new Map(
       loaded.references.map((found) => REFERENCE_TAKER.read(found)).map((taker) => [taker.reference, taker.transferId]),
     );
@@ -214,9 +240,9 @@ class Books {
       throw new Refusal('duplicate_card', message, { field: `${at}/card_id` });
     }
     const { programId } = this.#program;
-    const currency = known?.card.currency ?? line.currency ?? this.#program.currency;
-    if (line.currency !== undefined && line.currency !== currency) {
-      const message = `Line ${number}: the card '${name}' was moved in with ${currency} before, and cannot change its currency.`;
+    const currency = line.currency ?? this.#program.currency;
+    if (known !== undefined && known.card.currency !== currency) {
+      const message = `Line ${number}: the card '${name}' was moved in with ${known.card.currency} before, and cannot change its currency. Choose another id for it.`;
       throw schemaRefusal(this.#call, message, `${at}/currency`);
     }
     const card: Card = {
@@ -246,7 +272,7 @@ class Books {
       createdAt: known?.createdAt ?? new Date(this.now),
       updatedAt: new Date(this.now),
     };
-    this.#cards.set(name, { ...details, isLeftBehind: false });
+    this.#cards.set(name, { ...details, isLeftBehind: false, movedBy: this.#moveInId, hasMoved: false });
     (known === undefined ? this.#created : this.#reopened).push(details);
     const type = known === undefined ? ('card.created' as const) : ('card.updated' as const);
     this.#events.push({ type, programId, subjectId: name, payload: JSON.stringify(toCardRecord(details)) });
@@ -281,15 +307,11 @@ class Books {
     line: Extract<ReadLine, { readonly kind: 'hold' }>,
   ): Omit<StoredLine, 'programId' | 'moveInId'> {
     const found = this.#cards.get(line.card_id);
-    if (found === undefined || found.isLeftBehind) {
+    if (found?.movedBy !== this.#moveInId) {
       const message = `Line ${number}: ${LINE_REFUSALS.card_not_found(line.card_id)}`;
       throw new Refusal('card_not_found', message, { field: `${at}/card_id` });
     }
     const { card } = found;
-    if (card.connectorId !== null) {
-      const message = `Line ${number}: the processor of the connector '${card.connectorId}' has the money of the card '${card.name}', so it holds it itself.`;
-      throw schemaRefusal(this.#call, message, `${at}/card_id`);
-    }
     const amount = BigInt(line.amount);
     const ends = { source: this.#account(card.accountId), destination: this.#account(card.fundingAccountId) };
     this.#refuseHold(card, ends, amount, { number, at });

@@ -6,8 +6,8 @@ import { type CountedLine, takeBack, withLines } from '../../../domain/move-in.t
 import { Refusal } from '../../../domain/refusal.ts';
 import { decideCancel, type TransferWithHold } from '../../../domain/transfers/change-transfer.ts';
 import type { TransferPlan } from '../../../domain/transfers/create-transfer.ts';
-import type { Call, Reply, Service } from '../../calls/call.ts';
-import { readRows } from '../../calls/read-rows.ts';
+import { type Call, OperationFailure, type Reply, type Service } from '../../calls/call.ts';
+import { readRows, surveyRows } from '../../calls/read-rows.ts';
 import { toCardRecord } from '../../calls/records/card.ts';
 import { toTransferRecord } from '../../calls/records/transfer.ts';
 import { transact } from '../../commit/transaction.ts';
@@ -19,11 +19,13 @@ import { type CausedPosting, insertPostings, toAccount, updateAccounts } from '.
 import { sumChanges, updateCounters } from '../../store/ledger/limits.ts';
 import { shareSwitchAndLockNames } from '../../store/locks.ts';
 import {
+  type CardOfMoveIn,
   findUsedLine,
   type LineWithCard,
   lockAccountsOfMoveIn,
   lockMoveIn,
   type MoveIn,
+  markLinesUndone,
   readCardsOfMoveIn,
   readMoveInLines,
   toCardOfMoveIn,
@@ -44,6 +46,9 @@ import { loadMoveIn, requireMoveIn, toMoveInRecord } from './move-ins.ts';
 
 type UndoCall = Call<'undo_move_in'>;
 
+/** Limits the comparison of all cards before an undo begins. It reads about a million cards in ten seconds. */
+const SURVEY_MILLISECONDS = 20_000;
+
 type LoadName = 'names' | 'moveIns' | 'accounts' | 'rules' | 'cards' | 'transfers';
 
 /** The move-in after a portion of its lines was undone. `isOutdated`: another request has changed it since its lines were read. */
@@ -60,8 +65,11 @@ export async function undoMoveIn(service: Service, call: UndoCall): Promise<Repl
     if (known.status === 'undone') return { record: toMoveInRecord(known), moneyMoved: 'no' };
     const { moveInId, programId } = known;
     if (known.status !== 'undoing') {
-      const [row] = await readRows(database, findUsedLine({ programId, moveInId }));
-      if (row !== undefined) throw refuseUsed(toUsedLine(row));
+      const found = await surveyRows(database, findUsedLine({ programId, moveInId }), SURVEY_MILLISECONDS);
+      if (found === undefined) {
+        throw new OperationFailure('the cards of a move-in could not be compared in time', { moneyMoved: 'no' });
+      }
+      if (found[0] !== undefined) throw refuseUsed(toUsedLine(found[0]));
     }
     const last = known.linesReceived - known.linesUndone;
     const first = Math.max(1, last - MAX_MOVE_IN_LINES + 1);
@@ -94,8 +102,9 @@ function refuseUsed(used: {
 }): Refusal {
   const { lineNumber, cardName, amount, balance, currency } = used;
   const message =
-    `The card '${cardName}' of line ${lineNumber} has ${formatMoney(balance, currency)}, and had ` +
-    `${formatMoney(amount, currency)} when it moved in. Reverse or cancel its transfers first.`;
+    balance === amount
+      ? `The card '${cardName}' of line ${lineNumber} has transfers that are not from the move-in. Reverse or cancel them first.`
+      : `The card '${cardName}' of line ${lineNumber} has ${formatMoney(balance, currency)}, and had ${formatMoney(amount, currency)} when it moved in. Reverse or cancel its transfers first.`;
   return new Refusal('move_in_used', message);
 }
 
@@ -127,9 +136,13 @@ function decide(
   const { programId } = before;
   const details = JSON.stringify({ lines_undone: linesUndone, status: moveIn.status, note: moveIn.undoNote });
   const audited = auditOf(call, { programId, subjectId: record.move_in_id, details });
+  const last = before.linesReceived - before.linesUndone;
+  const { moveInId } = before;
+  const marked =
+    lines.length === 0 ? [] : [markLinesUndone({ programId, moveInId, first: last - lines.length + 1, last })];
   return {
     result: { moveIn, hasMoved: books.postings.length > 0, isOutdated: false },
-    writes: [...books.writes(call, batchId), updateMoveIn(moveIn), ...audited],
+    writes: [...books.writes(call, batchId), ...marked, updateMoveIn(moveIn), ...audited],
   };
 }
 
@@ -142,7 +155,7 @@ class Books {
   readonly #reading: ReturnType<typeof toRulesNow>;
   readonly #accounts: Map<string, Account>;
   readonly #worlds: ReadonlyMap<string, string>;
-  readonly #cards: ReadonlyMap<string, CardDetails>;
+  readonly #cards: ReadonlyMap<string, CardOfMoveIn>;
   readonly #transfers: ReadonlyMap<string, TransferWithHold>;
   readonly #changedAccounts = new Set<string>();
   readonly #closed: CardDetails[] = [];
@@ -178,7 +191,7 @@ class Books {
   #cancel(transferId: string, { card }: CardDetails): void {
     const existing = this.#transfers.get(transferId);
     if (existing === undefined) throw new Error('the transfer of a line does not exist');
-    // A hold that was canceled or has expired holds nothing. If it was captured, its card has another balance, and refuses.
+    // A hold that was canceled or has expired holds nothing. If it was captured, the line of its card refuses.
     if (existing.transfer.status !== 'pending') return;
     const { now, rules, switches } = this.#reading;
     const plan = decideCancel(
@@ -198,14 +211,11 @@ class Books {
     this.#canceled.push({ ...plan, hold: null, transfer: { ...plan.transfer, expiresAt } });
   }
 
-  #close({ card, ...shown }: CardDetails, { lineNumber, cardName, amount }: LineWithCard): void {
+  #close({ card, hasMoved, ...shown }: CardOfMoveIn, { lineNumber, cardName, amount }: LineWithCard): void {
     const account = this.#account(card.accountId);
     const { balance, currency } = account;
-    if (balance !== amount) throw refuseUsed({ lineNumber, cardName, amount, balance, currency });
-    if (account.held !== 0n || account.incoming !== 0n) {
-      const message = `The card '${cardName}' of line ${lineNumber} holds money for a transfer that is not from the move-in. Cancel that transfer first.`;
-      throw new Refusal('move_in_used', message);
-    }
+    const isUsed = balance !== amount || hasMoved || account.held !== 0n || account.incoming !== 0n;
+    if (isUsed) throw refuseUsed({ lineNumber, cardName, amount, balance, currency });
     const posted = takeBack(account, this.#account(this.#worlds.get(currency) ?? ''));
     if (posted !== undefined) {
       this.postings.push({ programId: card.programId, causeId: card.cardId, ...posted.posting });
