@@ -122,14 +122,16 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   resolve_attempt: ['note'],
   close_break: ['note'],
   withdraw_settlement_file: ['note'],
+  // One request has the lines of many cards, and its error names none of them.
+  add_move_in_lines: ['lines'],
   undo_move_in: ['note'],
   close_day: ['note'],
   '': PAIR,
 };
 
 /**
- * Redacts search terms, text that people write in a case or a note, and the processor's token of a card. They do not name a card,
- * so the erasure of a card holder could not find them.
+ * Redacts search terms, text that people write in a case or a note, the processor's token of a card, and the lines of a move-in.
+ * They do not name a card, so the erasure of a card holder could not find them.
  */
 function withoutSearchedTexts(operation = '', fields: ReportedError['fields']): ReportedError['fields'] {
   if (fields === undefined) return undefined;

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -178,6 +178,19 @@ async function plantErrors(client: TransferService, transferId: string): Promise
   await refusalOf(client.search.find({ q: MARKER, program_id: 'x' }));
   await refusalOf(client.cards.create({ card_id: CARD, holder_reference: MARKER }));
   await refusalOf(client.cards.update(CARD, { holder_reference: MARKER, expires_on: '2026-02-30' }));
+  await plantMoveInErrors(client);
+}
+
+/** Sends lines of a move-in with the marker that the service refuses: the card exists, and a field is wrong. */
+async function plantMoveInErrors(client: TransferService): Promise<void> {
+  const { move_in_id: moveInId } = await client.moveIns.create({
+    ...{ program_id: DEMO_PROGRAM, name: 'cards.ndjson', sha256: createHash('sha256').update(CARD).digest('hex') },
+    ...{ as_of: '2026-01-31T09:30:00.000Z', line_count: 1 },
+  });
+  const line = { kind: 'card' as const, card_id: CARD, balance: 1, holder_reference: MARKER, metadata: METADATA };
+  for (const more of [{}, { expires_on: '2026-02-30' }]) {
+    await refusalOf(client.moveIns.addLines(moveInId, { first_line: 1, lines: [{ ...line, ...more }] }));
+  }
 }
 
 /**
