@@ -67,8 +67,8 @@ function expectMoney({ headers }: RawResponse, { code, operation, moneyMoved, ke
   const moved = isMoney ? (moneyMoved ?? 'no') : undefined;
   expect(headers.get('money-moved')).toBe(moved);
   if (moved === 'unknown') expect(reported).toBe('no or unknown');
-  const isUnknownUnkeyed = moved === 'unknown' && keyed !== true;
-  expect(headers.get('should-retry')).toBe(String(retryable && !isUnknownUnkeyed));
+  const isSafe = keyed === true || (operation !== undefined && OPERATIONS[operation].repeatable);
+  expect(headers.get('should-retry')).toBe(String(retryable && (moved !== 'unknown' || isSafe)));
   if (moved !== 'unknown') expect(headers.get('transfer-id')).toBeUndefined();
 }
 

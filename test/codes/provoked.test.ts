@@ -91,7 +91,7 @@ test('returns the same headers for HEAD as for GET', async () => {
 
 describe('an unknown outcome', () => {
   test.each(OPERATION_IDS.filter(movesMoney))(
-    'can be provoked for %s, and the response explains that repeating the request is safe only with a key',
+    'can be provoked for %s, and the response says whether repeating the request is safe without a key',
     async (operation) => {
       const code = `unknown_${operation}` as const;
       const provoked = { 'Sandbox-Provoke': `${code}; money_moved=unknown` };
