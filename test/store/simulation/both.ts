@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { expect } from 'vitest';
 import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
-import { databaseTime } from '../../../server/foundation/database-clock.ts';
 import { Database } from '../../../server/store/connection/database.ts';
 import { PoolGroup } from '../../../server/store/connection/pool.ts';
 import { Standby } from '../../../server/store/connection/standby.ts';
@@ -210,17 +209,6 @@ async function copyOtherPrograms(client: pg.Client, tables: Tables, time: Simula
     if (tables.newest('program', id) === undefined) [...transaction.insert('program', id, row)];
   }
   transaction.commit();
-}
-
-let lastMoment = 0;
-
-/**
- * Waits for the next millisecond. The simulation's clock stands still, so its relay orders transactions only by their
- * ids, which are random within a millisecond. PostgreSQL uses the order of arrival.
- */
-export async function nextMillisecond(): Promise<void> {
-  while (databaseTime() === lastMoment) await new Promise((wake) => setTimeout(wake, 1));
-  lastMoment = databaseTime();
 }
 
 function compareRows(table: string, own: readonly StoredRow[], rows: readonly StoredRow[]): void {

@@ -44,7 +44,7 @@ import type { Request } from '../../../verification/model/commands.ts';
 import { TRAITS } from '../../fixtures/processors.ts';
 import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
-import { nextMillisecond, useBoth } from './both.ts';
+import { useBoth } from './both.ts';
 
 // Runs attempts and processors' reports in the simulated store and in PostgreSQL.
 
@@ -69,7 +69,6 @@ const traits: Traits = { ...TRAITS, canResend: true, settleDelaySeconds: 2, notF
 
 async function ask(wanted: Request): Promise<string> {
   const deadline = performance.now() + 240_000;
-  await nextMillisecond();
   const own = { ...service, database: database.forProgram(programId) };
   try {
     await handle(own, wanted, { requestId: randomUUID(), key: null, trace: undefined, deadline });
@@ -144,7 +143,6 @@ async function carryOut(): Promise<number> {
   const asked = claimed.filter(({ attempt }) => attempt.status !== 'ready');
   for (const attempt of [...sent, ...asked.map((one: ClaimedAttempt) => one.attempt)]) {
     if (random.chance(0.3)) continue;
-    await nextMillisecond();
     const question = attempt.status === 'sent' ? 'send' : attempt.status === 'reversing' ? 'reverse' : 'inquire';
     await recordAnswer(parts, { attempt, question, answer: drawAnswer(), traits, now: () => time.clock });
   }

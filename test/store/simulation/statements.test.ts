@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Refusal } from '../../../domain/refusal.ts';
 import { Leases } from '../../../server/background/delivery/leases.ts';
+import { newBatchId } from '../../../server/foundation/ids.ts';
 import type { Statement } from '../../../server/store/connection/database.ts';
 import { HOLD_RELAY, relayEvents } from '../../../server/store/events/relay.ts';
 import { lockAccounts, lockAllFunding, lockFundingAccounts } from '../../../server/store/ledger/account.ts';
@@ -31,7 +32,8 @@ import { nextPeriodAfter } from '../../../verification/model/calendar.ts';
 import type { Request } from '../../../verification/model/commands.ts';
 import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
-import { nextMillisecond, useBoth } from './both.ts';
+import { commitEvents, eventOf, relayOnce } from '../events/relayed.ts';
+import { useBoth } from './both.ts';
 
 // Runs random histories, and waits for locks. `both.ts` describes the comparison.
 
@@ -43,7 +45,6 @@ const service = openService(database, { batch: 64, waiting: 64 });
 async function ask(wanted: Request, key: string | null): Promise<{ readonly code?: string; readonly id?: string }> {
   const own = { ...service, database: database.forProgram(programOf(wanted.program).programId) };
   const deadline = performance.now() + 240_000;
-  await nextMillisecond();
   try {
     const reply = await handle(own, wanted, { requestId: randomUUID(), key, trace: undefined, deadline });
     if (!('record' in reply)) return {};
@@ -60,7 +61,6 @@ async function ask(wanted: Request, key: string | null): Promise<{ readonly code
 
 /** Settles everything that is due. */
 async function settle(): Promise<number> {
-  await nextMillisecond();
   const { settled, failed } = await settleDue({ ...service, database });
   expect(failed).toBe(0);
   return settled;
@@ -144,6 +144,18 @@ const COMPARED = [
   'webhook_secret',
   'webhook_state',
 ];
+
+test('the relay numbers transactions in their order, although the clock stands still and their ids have another order', async () => {
+  const programId = PROGRAMS[0]?.programId ?? '';
+  const ids = Array.from({ length: 6 }, newBatchId).sort().reverse();
+  // The random histories leave transactions without positions.
+  while ((await relayOnce(database)).found > 0);
+  for (const id of ids) await commitEvents(database, [eventOf(programId, 'relayed')], id, time.clock);
+  await relayOnce(database);
+  const numbered = tables.all('event_position').filter(({ batch_id }) => ids.includes(String(batch_id)));
+  expect(numbered.map(({ batch_id }) => batch_id)).toEqual(ids);
+  await compareTable('event_position');
+});
 
 test('the leases, cursors and health of webhooks are the same in PostgreSQL', async () => {
   const programId = PROGRAMS[0]?.programId ?? '';

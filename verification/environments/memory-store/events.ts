@@ -16,8 +16,11 @@ const insertEvents: Meaning = function* (transaction, { rows, values: [batchId, 
   return NOTHING;
 };
 
-const inOrderOfFences = (one: StoredRow, other: StoredRow): number =>
-  (one.moment as number) - (other.moment as number) || (String(one.batch_id) < String(other.batch_id) ? -1 : 1);
+/**
+ * Fences of the same moment stay in the order of their commits. In PostgreSQL, a fence after another's commit has a later
+ * time, because that clock has microseconds and never stands still.
+ */
+const inOrderOfFences = (one: StoredRow, other: StoredRow): number => (one.moment as number) - (other.moment as number);
 
 /** Adds to the last position of a program and returns the new one. */
 function* raiseHead(transaction: Transaction, programId: string, count: number): Run<number> {
