@@ -114,7 +114,8 @@ export const CreateMoveInBody = Type.Object(
         minItems: 1,
         maxItems: 50,
         items: StatedTotal,
-        description: 'Sums that the old ledger states, one object for each currency. The move-in is compared with them',
+        description:
+          'Sums that the old ledger states, one object for each currency. The move-in is compared with them, and lines that exceed them are refused',
       }),
     ),
   },

@@ -55,6 +55,19 @@ export function agree(stated: MoveInTotals, moved: MoveInTotals): boolean {
   return differing(stated, moved).length === 0;
 }
 
+/** Returns the first currency with a sum above the stated one, or undefined. */
+export function exceeding(stated: MoveInTotals, moved: MoveInTotals): string | undefined {
+  return Object.keys(moved).find((currency) => {
+    const [limit, sum] = [stated[currency] ?? NOTHING, moved[currency] ?? NOTHING];
+    return (
+      sum.cards > limit.cards ||
+      sum.holds > limit.holds ||
+      BigInt(sum.balance) > BigInt(limit.balance) ||
+      BigInt(sum.held) > BigInt(limit.held)
+    );
+  });
+}
+
 /** Returns the currencies whose sums differ, in order. */
 export function differing(left: MoveInTotals, right: MoveInTotals): readonly string[] {
   const currencies = [...new Set([...Object.keys(left), ...Object.keys(right)])].sort();

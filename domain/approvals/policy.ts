@@ -12,6 +12,7 @@ export const APPROVABLE = [
   'update_program',
   'create_deposit',
   'create_withdrawal',
+  'create_move_in',
   'create_key',
   'erase_person',
   'change_approval_policy',
@@ -25,6 +26,7 @@ export const WITH_AMOUNT: readonly ApprovableId[] = [
   'reverse_transfer',
   'create_deposit',
   'create_withdrawal',
+  'create_move_in',
 ];
 
 /** Whether requests of an operation can need an approval. */

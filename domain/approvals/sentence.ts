@@ -30,6 +30,8 @@ export function describeRequest(request: Described): string {
       return `deposit ${money} to the funding of ${program}`;
     case 'create_withdrawal':
       return `withdraw ${money} from the funding of ${program}`;
+    case 'create_move_in':
+      return `move cards with ${balancesOf(request, money)} into ${program} from another ledger`;
     case 'create_transfer':
       return transferOf(request, money, program);
     case 'reverse_transfer':
@@ -58,6 +60,12 @@ export function describeRequest(request: Described): string {
 function closingOf({ against, orders }: Described, money: string): string {
   if (orders !== null) return ` and mark ${orders} ${orders === 1 ? 'order' : 'orders'} as settled`;
   return against === null ? '' : ` and book ${money} against the ${against} account`;
+}
+
+/** The balances of the cards of a move-in. Its amount is known if it states the sums of exactly one currency. */
+function balancesOf({ amount, fields }: Described, money: string): string {
+  if (amount !== null) return money;
+  return fields.includes('totals') ? 'balances in several currencies' : 'balances of any amount';
 }
 
 function transferOf({ type, subject, destination }: Described, money: string, program: string): string {

@@ -152,6 +152,7 @@ export type ApprovalRecord = {
     | 'update_program'
     | 'create_deposit'
     | 'create_withdrawal'
+    | 'create_move_in'
     | 'create_key'
     | 'erase_person'
     | 'change_approval_policy';
@@ -212,6 +213,7 @@ export type ApprovalRule = {
     | 'update_program'
     | 'create_deposit'
     | 'create_withdrawal'
+    | 'create_move_in'
     | 'create_key'
     | 'erase_person'
     | 'change_approval_policy';
@@ -1219,7 +1221,10 @@ export type CreateMoveInBody = {
   readonly as_of: string;
   /** Number of lines of the file. 1 to 10,000,000. */
   readonly line_count: number;
-  /** Sums that the old ledger states, one object for each currency. The move-in is compared with them. */
+  /**
+   * Sums that the old ledger states, one object for each currency. The move-in is compared with them, and lines
+   * that exceed them are refused.
+   */
   readonly totals?: readonly StatedTotal[] | undefined;
 };
 

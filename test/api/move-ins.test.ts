@@ -136,6 +136,24 @@ describe('add_move_in_lines', () => {
     const further = { ...usd, currency: 'EUR' };
     expect((await moveIn([card('one', 100)], { totals: [usd, further] })).record.adds_up).toBe(false);
   });
+
+  test('refuses lines that exceed the sums that the file states', async () => {
+    const usd = { currency: 'USD', cards: 2, balance: 100, holds: 1, held: 5 };
+    const programId = await programWith();
+    const { move_in_id: id } = await create(programId, [], { line_count: 10, totals: [usd] });
+    await add(id, 1, [card('first', 60)]);
+    for (const lines of [
+      [card('one', 41)],
+      [card('one', 1), card('two', 1)],
+      [hold('first', 6)],
+      [hold('first', 1), hold('first', 1)],
+      [card('one', 0, { currency: 'EUR' })],
+    ]) {
+      expect(await refusalOf(add(id, 2, lines))).toMatchObject({ Code: 'add_move_in_lines_schema', field: '/lines' });
+    }
+    expect(await client().moveIns.get(id)).toMatchObject({ lines_received: 1 });
+    expect(await add(id, 2, [card('one', 40), hold('first', 5)])).toMatchObject({ lines_received: 3, totals: [usd] });
+  });
 });
 
 test('a hold needs a card of the same move-in', async () => {

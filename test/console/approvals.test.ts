@@ -103,6 +103,7 @@ test('the requester can withdraw a request', async () => {
 
 /** The operations that can require an approval but that the console does not offer. */
 const NOT_OFFERED: readonly ApprovableId[] = [
+  'create_move_in',
   'erase_card_holder',
   'create_operator_webhook',
   'erase_person',

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ApprovalRule } from '../../contract/approvals.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
@@ -188,6 +188,46 @@ const setTime = async (asked: Fields, column: 'expires_at' | 'decided_at', secon
   const text = `update approval set ${column} = now() + make_interval(secs => $2) where approval_id = $1`;
   await owner.query(text, [fromWireId('apr', String(asked.approval_id)), seconds]);
 };
+
+describe('a move-in', () => {
+  const usd = { currency: 'USD', cards: 1, balance: 10_000, holds: 0, held: 0 };
+  const create = (totals: readonly object[] | undefined, sha256 = randomBytes(32).toString('hex')) =>
+    tariq.ask(OPERATIONS.create_move_in.path, 'POST', {
+      ...{ program_id: DEMO_PROGRAM, name: 'cards.csv', sha256, as_of: '2026-01-31T09:30:00.000Z', line_count: 1 },
+      ...(totals && { totals }),
+    });
+
+  test.each<[string, number, readonly object[] | undefined]>([
+    ['that states the amount', 201, [usd]],
+    ['that states no money', 201, [{ ...usd, balance: 0 }]],
+    ['that states one cent more', 202, [{ ...usd, balance: 10_001 }]],
+    ['that states the largest sum', 202, [{ ...usd, balance: Number.MAX_SAFE_INTEGER }]],
+    ['in another currency', 202, [{ ...usd, currency: 'EUR' }]],
+    ['in several currencies', 202, [usd, { ...usd, currency: 'EUR' }]],
+    ['without stated sums', 202, undefined],
+  ])('%s gets %i under a rule about an amount', async (_, expected, totals) => {
+    await withRules({ operation: 'create_move_in', over: 10_000, currency: 'USD' });
+    const { status, fields } = await create(totals);
+    expect(status).toBe(expected);
+    // A pending approval would show on the pages of the card program.
+    if (status === 202) expect((await decideOn(tariq, fields, 'withdraw')).fields.status).toBe('withdrawn');
+  });
+
+  test('that was approved is returned without another approval', async () => {
+    await withRules({ operation: 'create_move_in' });
+    const sha256 = randomBytes(32).toString('hex');
+    const asked = await create([usd], sha256);
+    expect(asked).toMatchObject({
+      status: 202,
+      fields: { summary: 'move cards with 100.00 USD into Demo program from another ledger' },
+    });
+    const { fields: approved } = await decideOn(olivia, asked.fields, 'approve');
+    expect(approved).toMatchObject({ status: 'carried_out', result: { status: 'receiving' } });
+    const again = await create([usd], sha256);
+    expect(again).toMatchObject({ status: 200, fields: { status: 'receiving' } });
+    expect((approved.result as Fields).move_in_id).toBe(again.fields.move_in_id);
+  });
+});
 
 describe('an approval ends', () => {
   test.each(Object.entries(ENDS))(
@@ -390,7 +430,7 @@ describe('every operation that can need an approval', () => {
   /** Counts the rows that the operations change, and hashes their values. */
   const countRows = async (): Promise<unknown> => {
     const { rows } = await owner.query(`select (select count(*) from funding_movement) as movements,
-      (select count(*) from transfer) as transfers, (select count(*) from reversal) as reversals,
+      (select count(*) from move_in) as move_ins, (select count(*) from transfer) as transfers, (select count(*) from reversal) as reversals,
       (select count(*) from api_key) as keys, (select count(*) from webhook) as webhooks,
       (select count(*) from card_erasure) as erasures, (select count(*) from idempotency) as responses,
       (select count(*) from person where erased_at is not null) as erased,

@@ -69,6 +69,8 @@ export async function withApproval(
   if (!needsApproval(current.rules, request)) return run(call);
   const tried = await tryOut(call);
   if ('replayed' in tried && tried.replayed === true) return tried;
+  // The request changes nothing, because what it would create exists.
+  if ('existing' in tried && tried.existing === true) return tried;
   const { currency } = toRecord(tried) ?? {};
   const known = { ...request, currency: request.currency ?? (typeof currency === 'string' ? currency : null) };
   const [values, summary] = [valuesOf(operation, found), await summaryOf(run, call, known)];

@@ -1,5 +1,8 @@
 import type { ApprovalRecord } from '../../../contract/approvals.ts';
+import { StatedTotal } from '../../../contract/move-ins.ts';
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { isJsonObject, type JsonValue } from '../../../contract/reading/json.ts';
+import { readFields } from '../../../contract/reading/read-fields.ts';
 import { inOrder, ROLES, type Role } from '../../../contract/scope.ts';
 import { approvalStatusAt } from '../../../domain/approvals/approval.ts';
 import type { ApprovableId, RuledRequest } from '../../../domain/approvals/policy.ts';
@@ -35,6 +38,7 @@ const SUBJECTS: Readonly<Record<ApprovableId, Subject | null>> = {
   update_program: PROGRAM,
   create_deposit: PROGRAM,
   create_withdrawal: PROGRAM,
+  create_move_in: null,
   create_key: null,
   erase_person: null,
   change_approval_policy: { operation: 'get_approval_policy', shows: ['rules', 'expires_after_hours'] },
@@ -95,9 +99,25 @@ export function toRuledRequest(call: AnyCall, found: Found | null): RuledRequest
     operation,
     amount,
     currency: typeof currency === 'string' ? currency : ofSubject,
+    ...(operation === 'create_move_in' && statedBalance(body)),
     scopes: inOrder(scopes),
     fields: Object.keys(body),
   };
+}
+
+/**
+ * Returns the balance that a move-in states, if it states the sums of exactly one currency. With several currencies, every rule about
+ * an amount matches, because the amount of another currency matches it. Without stated sums, the amount is not known.
+ */
+function statedBalance(body: Found): Pick<RuledRequest, 'amount' | 'currency'> {
+  const unknown = { amount: null, currency: null };
+  const [total, ...others] = (body.totals ?? []) as readonly JsonValue[];
+  if (!isJsonObject(total) || others.length > 0) return unknown;
+  const reading = readFields(StatedTotal, total, 'body');
+  // Not reported here, because the validation of the request itself will report it.
+  if ('problem' in reading) return unknown;
+  const { balance, currency } = reading.fields;
+  return { amount: BigInt(balance), currency };
 }
 
 /** Returns the amount of a transfer that can still be reversed. Null for other subjects. */

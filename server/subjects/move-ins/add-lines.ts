@@ -4,7 +4,7 @@ import type { DomainEvent } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type Account, available, canGive, canTake } from '../../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
-import { type CountedLine, LINE_REFUSALS, openingBalance, withLines } from '../../../domain/move-in.ts';
+import { type CountedLine, exceeding, LINE_REFUSALS, openingBalance, withLines } from '../../../domain/move-in.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { begin, countsOf } from '../../../domain/transfers/create-transfer.ts';
 import { type Hold, newTransfer, plainTerms, type Transfer } from '../../../domain/transfers/transfer.ts';
@@ -136,6 +136,7 @@ function decide(
     status: isWhole ? 'moved' : before.status,
     movedAt: isWhole ? books.now : null,
   };
+  refuseExcess(call, moveIn);
   const { programId } = before;
   const details = JSON.stringify({ first_line: before.linesReceived + 1, lines_received: linesReceived });
   const audited = auditOf(call, { programId, subjectId: toWireId('mvi', before.moveInId), details });
@@ -160,6 +161,15 @@ function refusePlace(call: AddCall, { status, linesReceived, lineCount }: MoveIn
     const message = `The file has ${lineCount} lines, as its line_count says, and you sent lines up to ${last}.`;
     throw schemaRefusal(call, message, '/lines');
   }
+}
+
+/** Refuses lines that exceed the stated sums, because an approval of the move-in is for these sums only. */
+function refuseExcess(call: AddCall, { statedTotals, totals }: MoveIn): void {
+  if (statedTotals === null) return;
+  const currency = exceeding(statedTotals, totals);
+  if (currency === undefined) return;
+  const message = `With these lines, the cards or holds in ${currency} would exceed the sums that 'totals' of the move-in states.`;
+  throw schemaRefusal(call, message, '/lines');
 }
 
 /** Refuses lines that differ from those that have taken effect under their numbers, because the file was changed. */
