@@ -77,6 +77,9 @@ export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kin
     'An export needs HTTP/1.1, because HTTP/1.0 cannot show whether a response is complete',
   ],
   unknown: ['or the outcome could not be confirmed: money may have moved'],
+  connector_not_supported: [
+    "The card '…' belongs to the processor '…', which moves money immediately: the amount cannot be held and captured later",
+  ],
   amount_too_large: [
     'The capture is for …, but the transfer holds …',
     'The reversal is for …, but … were captured, … have been reversed, and … remain',
