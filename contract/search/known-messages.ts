@@ -14,6 +14,7 @@ export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kin
     "'…' can only be sent with '…'",
     "'…' can only be sent together with '…'",
     "'…' can only contain '…', and its item is none of them",
+    'Line … is another one than before: … has taken effect. Was the file changed? To move another file in, undo this one first',
     "'…' and '…' exclude each other",
     "'…' and '…': true exclude each other",
     "'…' contains '…', but an operator acts in all card programs",
@@ -77,6 +78,11 @@ export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kin
     'An export needs HTTP/1.1, because HTTP/1.0 cannot show whether a response is complete',
   ],
   unknown: ['or the outcome could not be confirmed: money may have moved'],
+  card_not_found: ["no earlier line of this move-in has the card '…'. Its line must come before its holds"],
+  insufficient_funds: ["Line …: the card '…' has … available, and the hold is for …"],
+  processor_unavailable: [
+    "The card '…' belongs to the processor '…', which this service is not connected to. Nothing was sent and nothing is held",
+  ],
   connector_not_supported: [
     "The card '…' belongs to the processor '…', which moves money immediately: the amount cannot be held and captured later",
   ],
