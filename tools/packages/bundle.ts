@@ -17,7 +17,13 @@ import { packagesAmong, readManifest } from '../supply-chain/packages.ts';
 const PROGRAMS = {
   cli: {
     names: ['main'],
-    splitting: { groups: [{ name: 'shared', test: /\/(?:cli|sdk|domain)\//, minShareCount: 2 }] },
+    splitting: {
+      groups: [
+        { name: 'shared', test: /\/(?:cli\/(?!move-in\/|files\/csv-file)|sdk\/|domain\/)/, minShareCount: 2 },
+        // They load the contract, so only commands that read such files load them.
+        { name: 'files', test: /\/cli\/(?:move-in\/|files\/csv-file|settlement-)/ },
+      ],
+    },
   },
   server: {
     names: ['main', 'host/administration', 'background/delivery/worker', 'postgres/backup/copy-worker'],
