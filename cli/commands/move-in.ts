@@ -10,8 +10,7 @@ import {
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList } from '../command.ts';
 import { EXIT_CODES, FileProblems } from '../failure.ts';
-import { readFileOf, refuseProblems } from '../files/line-file.ts';
-import { grouped, Progress } from '../files/progress.ts';
+import { grouped, Progress, readFileOf, refuseProblems } from '../files/line-file.ts';
 import type { ReadMoveInFile, SentMoveInLine } from '../move-in/move-in-file.ts';
 import { alignedLines, type Column, pairsOf } from '../output.ts';
 import { programOf, type Session } from '../session.ts';

@@ -9,8 +9,7 @@ import {
   type WithdrawSettlementFileBody,
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, readWholeNumber } from '../command.ts';
-import { readFileOf, refuseProblems } from '../files/line-file.ts';
-import { Progress } from '../files/progress.ts';
+import { Progress, readFileOf, refuseProblems } from '../files/line-file.ts';
 import { type Column, money, type Pair, pairsOf } from '../output.ts';
 import { type Session, showChanged } from '../session.ts';
 import type { Reference } from '../settlement-camt.ts';

@@ -1,10 +1,9 @@
 import { differing, type MoveInTotals } from '../../domain/move-in.ts';
 import type { MoveInRecord } from '../../sdk/client.ts';
-import { problemLines } from '../files/line-file.ts';
-import { grouped } from '../files/progress.ts';
+import { grouped, problemLines } from '../files/line-file.ts';
 import { type Column, money, table } from '../output.ts';
+import { byCurrency } from './check-lines.ts';
 import type { CheckedMoveIn } from './move-in-file.ts';
-import { byCurrency } from './totals.ts';
 
 type Row = {
   readonly currency: string;

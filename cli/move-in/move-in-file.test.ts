@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DigestTable } from './check-lines.ts';
 import { describeCheck } from './describe.ts';
-import { DigestTable } from './digest-table.ts';
 import { readMoveInFile } from './move-in-file.ts';
 
 const NOW = Date.parse('2026-01-31T09:30:00Z');

@@ -13,8 +13,7 @@ import {
   portionsOf,
   UnreadableFile,
 } from '../files/line-file.ts';
-import { LineChecker } from './check-lines.ts';
-import { isTotal, type StatedTotal, TOTAL_FIELDS } from './totals.ts';
+import { isTotal, LineChecker, type StatedTotal, TOTAL_FIELDS } from './check-lines.ts';
 
 /** A file of cards and holds that was read to its end. */
 export type CheckedMoveIn = CheckedLines & {
