@@ -125,7 +125,7 @@ import {
   listWebhooks,
 } from './subjects/webhooks/read-webhooks.ts';
 import { replayWebhook, resendEvent, testWebhook } from './subjects/webhooks/request-deliveries.ts';
-import type { WebhookService } from './subjects/webhooks/tools.ts';
+import type { WebhookService } from './subjects/webhooks/settings.ts';
 
 // Invariant: A statement can access only rows of the request's program, even if it names no program or the wrong one. In a group
 //   commit, it can access the rows of the programs in the group

@@ -56,7 +56,7 @@ import { openSessionAuthentication, openSessionUses } from './subjects/sessions/
 import { readStatus } from './subjects/status/get-status.ts';
 import { OpenIncidents } from './subjects/support/follow-incidents.ts';
 import { openTransferLane, type TransferLane } from './subjects/transfers/lane.ts';
-import { openWebhookTools } from './subjects/webhooks/tools.ts';
+import { openWebhookTools } from './subjects/webhooks/settings.ts';
 import type { WebhookKeys } from './subjects/webhooks/vault.ts';
 
 // Invariant: If a startup fails, it closes everything that it has opened, including its port, and ends the process

@@ -4,9 +4,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SUITES } from '../vitest.config.ts';
-import { root, runScript } from './command.ts';
+import { COUNTED, MISSING, root, runScript } from './command.ts';
 import { close, count, findFilesWithoutSuite, note, type Part, runSuites, suitesOf } from './suites.ts';
-import { COUNTED, MISSING } from './verify/reports.ts';
 
 const BIN = 'node_modules';
 

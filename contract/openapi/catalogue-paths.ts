@@ -1,4 +1,4 @@
-import { type JsonObject, reference } from './json.ts';
+import { type JsonObject, reference } from './shared-schemas.ts';
 
 /** The sections of the document in addition to the operations and the health checks. */
 export const CATALOGUE_SECTIONS = [

@@ -57,9 +57,8 @@ import { errorExample, errorExamples, errorResponsesOf, sharedErrorResponses, wr
 import { fieldsOf } from './fields.ts';
 import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import { HEALTH_PATHS, HEALTH_SECTION } from './health-paths.ts';
-import { type Json, type JsonObject, reference } from './json.ts';
 import { isComposed, type RecordExamples, recordExamples, recordIn, type ShownReply } from './record-examples.ts';
-import { withSharedSchemas } from './shared-schemas.ts';
+import { type Json, type JsonObject, reference, withSharedSchemas } from './shared-schemas.ts';
 
 /** Schemas with a name. The document refers to them by reference. */
 const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entries({

@@ -1,9 +1,15 @@
 import { ERRORS, familyOf } from '../errors/catalogue.ts';
 import { exampleRecord } from '../errors/examples.ts';
-import type { ErrorCode } from '../operations.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf, saysIfMoneyMoved } from '../operations.ts';
+import {
+  type ErrorCode,
+  OPERATION_IDS,
+  OPERATIONS,
+  type OperationId,
+  precedenceOf,
+  saysIfMoneyMoved,
+} from '../operations.ts';
 import { errorHeadersOf } from './headers.ts';
-import { type JsonObject, reference } from './json.ts';
+import { type JsonObject, reference } from './shared-schemas.ts';
 
 /** The support contact in examples; each service has its own setting. */
 const CONTACT = 'support@example.com';

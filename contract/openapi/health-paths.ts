@@ -1,4 +1,4 @@
-import { type JsonObject, reference } from './json.ts';
+import { type JsonObject, reference } from './shared-schemas.ts';
 
 export const HEALTH_SECTION = {
   title: 'Health',

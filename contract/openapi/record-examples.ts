@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from './json.ts';
+import type { Json, JsonObject } from './shared-schemas.ts';
 
 /** A successful response: its schema and its example. */
 export type ShownReply = { readonly schema: Json; readonly example: Json };

@@ -1,5 +1,5 @@
 import { OPERATION_IDS, OPERATIONS } from '../operations.ts';
-import type { Json, JsonObject } from './json.ts';
+import type { Json, JsonObject } from './shared-schemas.ts';
 
 /** The service that a document describes. */
 export type DescribedService = {

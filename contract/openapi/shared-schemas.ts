@@ -1,5 +1,13 @@
-import type { Json, JsonObject } from './json.ts';
-import { reference } from './json.ts';
+/** A JSON value in the OpenAPI document. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+
+/** An object in the document. Undefined fields are omitted. */
+export type JsonObject = { readonly [name: string]: Json | undefined };
+
+/** Returns a reference to a component of the document. */
+export function reference(kind: string, name: string): { readonly $ref: string } {
+  return { $ref: `#/components/${kind}/${name}` };
+}
 
 /**
  * Minimum number of characters that a component must save for a repeated schema: about ten lines. With fewer, the names of the

@@ -1,5 +1,4 @@
-import { type Json, type JsonObject, reference } from '../openapi/json.ts';
-import { withSharedSchemas } from '../openapi/shared-schemas.ts';
+import { type Json, type JsonObject, reference, withSharedSchemas } from '../openapi/shared-schemas.ts';
 import { DEMO_PROGRAM, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from '../samples.ts';
 import { ADAPTER_ANSWERS, AdapterHealth, AdapterNotice, AdapterOrder, NoticeReceipt } from './adapter.ts';
 

@@ -1,6 +1,5 @@
 import type { TObject } from 'typebox';
-import { isCardNumberAlone, readsAsCardNumber } from '../../domain/cards/card-number.ts';
-import { urlReadsAsCardNumber } from '../../domain/cards/url-text.ts';
+import { isCardNumberAlone, readsAsCardNumber, urlReadsAsCardNumber } from '../../domain/cards/card-number.ts';
 import { type AmountAsSent, readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from './json.ts';

@@ -1,4 +1,4 @@
-import { refuseTexts } from '../cards/erase-card-holder.ts';
+import { refuseTexts } from '../cards/card.ts';
 import { toWireId } from '../identifier.ts';
 import { post, releaseHold } from '../ledger/ledger.ts';
 import type { CounterChange } from '../ledger/limits.ts';

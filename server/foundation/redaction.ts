@@ -1,6 +1,5 @@
-import { REDACTED, redactCardNumbers } from '../../domain/cards/card-number.ts';
+import { REDACTED, redactCardNumbers, withoutUrlEncoding } from '../../domain/cards/card-number.ts';
 import { maskLongNumbers } from '../../domain/cards/masked-text.ts';
-import { withoutUrlEncoding } from '../../domain/cards/url-text.ts';
 import { withoutUrlCredentials } from './url-credentials.ts';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };

@@ -1,3 +1,5 @@
+import { Refusal } from '../../domain/refusal.ts';
+import { READINESS, type ReadinessReason } from '../../domain/service-status.ts';
 import { IS_CLONE, ROOT } from '../../installation.mjs';
 
 // Invariant: Every problem, state and alert leads to a page of the runbook, and every message is found in the runbook's index
@@ -103,4 +105,35 @@ export function runbookLine(page: RunbookPage, directory = process.cwd(), isClon
   const path = runbookPath(page);
   if (!isClone) return `Runbook: transfer-service runbook ${page}, or ${ROOT}/${path}`;
   return `Runbook: ${directory === ROOT ? path : `${ROOT}/${path}`}`;
+}
+
+export const READINESS_PAGES: Readonly<Record<Exclude<ReadinessReason, 'ready'>, RunbookPage>> = {
+  few_connections: 'few-connections',
+  schema_newer: 'schema-newer',
+  database_starting: 'database-starting',
+  database_stopped: 'database-stopped',
+  database_failed: 'embedded-postgres-failed',
+  database_silent: 'database-silent',
+  database_read_only: 'database-read-only',
+  standby_not_set: 'standby-missing',
+  disk_full: 'disk-full',
+  no_connection: 'few-connections',
+  write_failing: 'writes-failing',
+  schema_older: 'schema-behind',
+  schema_too_new: 'schema-too-new',
+  service_closing: 'service-closing',
+};
+
+export function runbookOf(reason: ReadinessReason): string | null {
+  return reason === 'ready' ? null : runbookPath(READINESS_PAGES[reason]);
+}
+
+export function notReady(reason: ReadinessReason): Refusal {
+  const { sentence, retryAfterSeconds } = READINESS[reason];
+  const runbook = runbookOf(reason);
+  return new Refusal('service_unavailable', sentence, {
+    endsIn: retryAfterSeconds * 1000,
+    saw: { readiness: reason },
+    ...(runbook === null ? {} : { readiness: { reason, runbook } }),
+  });
 }

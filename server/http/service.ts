@@ -1,8 +1,8 @@
 import type { OperationId } from '../../contract/operations.ts';
 import type { Refusal } from '../../domain/refusal.ts';
 import type { Gateway } from '../calls/call.ts';
-import { notReady } from '../calls/readiness.ts';
 import type { RequestTrace } from '../calls/trace.ts';
+import { notReady } from '../foundation/runbook.ts';
 import type { Connections } from './admission/connection.ts';
 import type { AdmissionQueue } from './admission/overload.ts';
 import type { RateLimits } from './admission/rate-limits.ts';

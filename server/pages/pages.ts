@@ -7,8 +7,8 @@ import {
   isErrorCode,
 } from '../../contract/errors/catalogue.ts';
 import { type EventTypeRecord, eventTypeRecord, isEventType } from '../../contract/events/catalogue.ts';
-import type { JsonObject } from '../../contract/openapi/json.ts';
 import { servedDocument } from '../../contract/openapi/served.ts';
+import type { JsonObject } from '../../contract/openapi/shared-schemas.ts';
 import { type ErrorCode, OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { maskedText } from '../../domain/cards/masked-text.ts';
@@ -17,7 +17,7 @@ import { parseJson } from '../../domain/parse-json.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { READINESS, type ReadinessReason } from '../../domain/service-status.ts';
 import { placeOf } from '../../installation.mjs';
-import { notReady, runbookOf } from '../calls/readiness.ts';
+import { notReady, runbookOf } from '../foundation/runbook.ts';
 import { errorCodePage } from './catalogue/error-code-page.ts';
 import { errorListPage } from './catalogue/error-list-page.ts';
 import { eventListPage, eventTypePage } from './catalogue/event-pages.ts';

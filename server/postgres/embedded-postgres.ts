@@ -8,7 +8,7 @@ import {
   realPathOf,
 } from '../foundation/data-directory.ts';
 import { codeOf, StartupProblem, sayWhileWaiting } from '../foundation/startup-problem.ts';
-import { archiveSettings, type ClaimedArchive, openArchive } from './backup/open-archive.ts';
+import { archiveSettings, type ClaimedArchive, openArchive } from './backup/ownership.ts';
 import { findBinaries } from './binaries.ts';
 import {
   chooseServerUser,

@@ -10,7 +10,7 @@ import {
   startErrorRecorder,
   UnauthenticatedBudget,
 } from '../../server/subjects/errors/error-recorder.ts';
-import { reportErrors } from '../../server/subjects/errors/report-errors.ts';
+import { reportErrors } from '../../server/subjects/errors/error-storage.ts';
 import { UNHURRIED, UNLIMITED } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../contract/openapi/json.ts';
+import type { JsonObject } from '../../contract/openapi/shared-schemas.ts';
 import { findBreakingChanges } from '../../tools/released/compare-documents.ts';
 
 const read = (name: string): JsonObject =>

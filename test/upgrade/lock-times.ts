@@ -9,7 +9,7 @@ import { Resources } from '../../bench/resources.ts';
 import type { Stage } from '../../bench/stage.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { type Migration, readMigrations, toMigration } from '../../server/store/migrations/migration-files.ts';
-import { reportMissing } from '../../tools/verify/reports.ts';
+import { reportMissing } from '../../tools/command.ts';
 import { type Pauses, type Requests, startRequests } from './pauses.ts';
 import { findNewestTag, NoRelease, type Release, unpackRelease } from './release.ts';
 import { watchLocks } from './watch-locks.ts';

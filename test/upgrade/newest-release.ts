@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { Resources } from '../../bench/resources.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import { reportMissing } from '../../tools/verify/reports.ts';
+import { reportMissing } from '../../tools/command.ts';
 import { streamOf, Tally } from '../../verification/campaign.ts';
 import { readBooksAt, readTexts } from '../../verification/checkers/books.ts';
 import { type Fleet, startFleet } from '../../verification/environments/processes/fleet.ts';

@@ -1,5 +1,5 @@
 // Finds changes that break callers of a released OpenAPI document: removed parts, narrower requests and wider replies.
-import type { Json, JsonObject } from '../../contract/openapi/json.ts';
+import type { Json, JsonObject } from '../../contract/openapi/shared-schemas.ts';
 import { compareSchemas, type Direction, listOf, membersOf, merged } from './compare-schemas.ts';
 
 // Invariant: Callers of the last release keep working: the API only adds to it

@@ -1,6 +1,6 @@
 // Finds incompatible changes of schemas. Only additions are compatible. Callers must be able to send and read everything that
 // they send and read today.
-import type { Json, JsonObject } from '../../contract/openapi/json.ts';
+import type { Json, JsonObject } from '../../contract/openapi/shared-schemas.ts';
 
 /** Whether callers send values of the schema or read them. */
 export type Direction = 'request' | 'reply';

@@ -6,8 +6,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'n
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CAMPAIGNS } from '../../verification/campaigns.ts';
-import { root } from '../command.ts';
-import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
+import { DEBIAN_POSTGRES, reportMissing, root } from '../command.ts';
 
 const ON_CITUS = CAMPAIGNS.filter(({ ring }) => ring === 'npm run verify -- citus').map(({ name }) => name);
 

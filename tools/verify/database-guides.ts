@@ -10,8 +10,7 @@ import { readListings } from '../../test/guides/guide-runner.ts';
 import type { ServiceSettings } from '../../test/harness/process.ts';
 import type { Machine } from '../../verification/environments/cluster/machines.ts';
 import type { PatroniCluster } from '../../verification/environments/cluster/patroni-cluster.ts';
-import { root } from '../command.ts';
-import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
+import { DEBIAN_POSTGRES, reportMissing, root } from '../command.ts';
 
 export type GuideCommand = { readonly line: number; readonly command: string };
 

@@ -3,8 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from '../command.ts';
-import { reportMissing } from './reports.ts';
+import { reportMissing, root } from '../command.ts';
 
 const UNIT = 'ops/systemd/transfer-service.service';
 const COMMAND = 'ops/systemd/transfer-service-command';

@@ -7,8 +7,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from '../command.ts';
-import { reportMissing } from './reports.ts';
+import { reportMissing, root } from '../command.ts';
 
 // Invariant: Every alert and every panel queries existing metrics
 // Kept by: `ops/`

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
+import { DEBIAN_POSTGRES, reportMissing } from '../command.ts';
 
 const binaries = process.env.TEST_POSTGRES_BIN || DEBIAN_POSTGRES;
 

@@ -2,10 +2,10 @@
 // `npm run verify`.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { reportMissing } from '../command.ts';
 import { CHECKS, type LiveService, REQUESTS_PER_SECOND } from './proxy-checks.ts';
 import { connectOverHttp2, startRelay } from './proxy-clients.ts';
 import { PROXIES, versionOf } from './proxy-programs.ts';
-import { reportMissing } from './reports.ts';
 
 // Invariant: Error records, sessions, streams and addresses are the same behind Caddy and nginx, with the files
 //   of `ops/proxies/`, as without a proxy

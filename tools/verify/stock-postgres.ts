@@ -3,8 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../command.ts';
-import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
+import { DEBIAN_POSTGRES, reportMissing, root } from '../command.ts';
 
 const SUITES = ['api', 'store', 'plans'];
 

@@ -17,7 +17,7 @@ import type { Notice, Outcome } from './judge.ts';
 import { Leases } from './leases.ts';
 import { giveNotice } from './notices.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
-import type { Deliveries } from './worker-messages.ts';
+import type { Deliveries } from './start-delivery.ts';
 
 /** How often this process renews its leases, and reads changed webhooks and due events. */
 const POLL_MILLISECONDS = 1_000;

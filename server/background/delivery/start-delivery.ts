@@ -2,9 +2,39 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { DeliveryState } from '../../../domain/service-status.ts';
 import { programAt } from '../../../installation.mjs';
+import type { ConnectionSettings } from '../../store/connection/connections.ts';
 import type { Databases } from '../../store/connection/databases.ts';
 import { READ_WHETHER_WEBHOOKS_EXIST } from '../../store/webhooks/shard.ts';
-import type { Deliveries, FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
+import type { AddressSettings } from '../../subjects/webhooks/addresses.ts';
+
+export type WorkerSettings = {
+  readonly connection: ConnectionSettings;
+  /** Maximum number of connections that the thread may open. */
+  readonly connections: number;
+  readonly addresses: AddressSettings;
+  /** Certificates in PEM. */
+  readonly ca: string | null;
+  readonly keys: readonly Uint8Array[];
+};
+
+export type ToWorker =
+  | { readonly kind: 'news'; readonly programIds: readonly string[] }
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'stop' };
+
+/** The results of attempts since the last message, and the number of requests in flight. */
+export type Deliveries = {
+  readonly succeeded: number;
+  /** The number of failures, except timeouts. */
+  readonly failed: number;
+  readonly timedOut: number;
+  readonly inFlight: number;
+};
+
+export type FromWorker =
+  | { readonly kind: 'deliveries'; readonly deliveries: Deliveries }
+  | { readonly kind: 'failure'; readonly cause: string }
+  | { readonly kind: 'notice'; readonly sentence: string; readonly webhookId: string };
 
 /** How often the service checks whether another process has created the first webhook. */
 const CHECK_MILLISECONDS = 5_000;

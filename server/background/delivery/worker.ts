@@ -6,7 +6,7 @@ import { openAddressRules } from '../../subjects/webhooks/addresses.ts';
 import { openVault } from '../../subjects/webhooks/vault.ts';
 import { openSender } from '../outbound/send.ts';
 import { Deliverer } from './deliverer.ts';
-import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
+import type { FromWorker, ToWorker, WorkerSettings } from './start-delivery.ts';
 
 const { connection, connections, addresses, ca, keys } = workerData as WorkerSettings;
 const report = (message: FromWorker): void => parentPort?.postMessage(message);

@@ -1,6 +1,6 @@
 import { databaseTime, setDatabaseTime } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
-import { READ_TIME_OF_DAY } from '../../store/sandbox-clock.ts';
+import { READ_TIME_OF_DAY } from '../../store/ledger-mode.ts';
 
 const INTERVAL_MILLISECONDS = 60_000;
 

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../store/connection/database.ts';
 import { eraseInBatches } from '../../subjects/cards/erase-card-holder.ts';
-import { reportErrors } from '../../subjects/errors/report-errors.ts';
+import { reportErrors } from '../../subjects/errors/error-storage.ts';
 import type { OpenIncidents } from '../../subjects/support/follow-incidents.ts';
 import { settleDue } from '../../subjects/transfers/change-transfer.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';

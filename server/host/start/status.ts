@@ -1,7 +1,7 @@
 import { READINESS } from '../../../domain/service-status.ts';
 import { VERSION } from '../../../installation.mjs';
-import { runbookOf } from '../../calls/readiness.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
+import { runbookOf } from '../../foundation/runbook.ts';
 import type { Log } from '../../observe/log/log.ts';
 import { openReadiness, type ReadinessCheck } from '../../observe/readiness.ts';
 import type { BackupJob } from '../../postgres/backup/backup-job.ts';

@@ -10,7 +10,7 @@ import {
 import { type MoneyMoved, Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
 import { OperationFailure } from '../../calls/call.ts';
 import { howToFindOut, isRepeatable } from '../../calls/how-to-find-out.ts';
-import { notReady } from '../../calls/readiness.ts';
+import { notReady } from '../../foundation/runbook.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** The error response for anything that was thrown. */

@@ -6,7 +6,7 @@ import {
   precedenceOf,
 } from '../../../contract/operations.ts';
 import { SHARED_CODES } from '../../../domain/error-codes.ts';
-import type { Deliveries } from '../../background/delivery/worker-messages.ts';
+import type { Deliveries } from '../../background/delivery/start-delivery.ts';
 import { type ResponseCounter, type Series, TIME_BOUNDS } from '../../calls/responses/response-counter.ts';
 import type { CommitObserver, CommitPath } from '../../commit/group-work.ts';
 import type { Settlement } from '../../store/connection/database.ts';

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { VERSION } from '../../../installation.mjs';
-import type { Deliveries } from '../../background/delivery/worker-messages.ts';
+import type { Deliveries } from '../../background/delivery/start-delivery.ts';
 import { type FigureReports, startReadingFigures } from '../../background/jobs/read-figures.ts';
 import type { Processors } from '../../calls/processors.ts';
 import type { ResponseCounter } from '../../calls/responses/response-counter.ts';

@@ -4,7 +4,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
-import { type BackupDirectory, readIfThere, writeWhole } from './backup-directory.ts';
+import type { LedgerLocation, ServerUser } from '../ledger-location.ts';
+import { type BackupDirectory, openBackupDirectory, readIfThere, writeWhole } from './backup-directory.ts';
 import { parseHistoryName, parseSegment } from './wal-files.ts';
 
 // Invariant: Two ledgers never archive into one directory
@@ -69,7 +70,7 @@ export async function readControlFile(
 /**
  * Throws {@link StartupProblem} if the service would create a new ledger although the directory contains backups of a ledger.
  */
-export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: string): Promise<void> {
+async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: string): Promise<void> {
   if ((await readArchiveState(path)) === undefined) return;
   throw new StartupProblem(
     'backup-directory-taken',
@@ -86,7 +87,7 @@ export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: 
  * @param ledger the real path of PostgreSQL's files.
  * @throws StartupProblem if the directory has backups of another ledger, or of another copy of this ledger that still archives.
  */
-export async function claimBackupDirectory(
+async function claimBackupDirectory(
   directory: BackupDirectory,
   dataDirectory: string,
   ledger: string,
@@ -196,4 +197,45 @@ async function copyHistories({ wal, user }: BackupDirectory, ledger: string): Pr
     if (user.differs) await chown(temporary, user.uid, user.gid);
     await rename(temporary, join(wal, name));
   }
+}
+
+export type ClaimedArchive = { readonly directory: BackupDirectory; readonly state: ArchiveState };
+
+export type OpenArchive = {
+  /** Makes the ledger the owner of the directory. Call it when the ledger exists, but before its server runs. */
+  readonly claim: () => Promise<ClaimedArchive>;
+};
+
+/**
+ * Checks BACKUP_DIR before any work for a ledger. Returns undefined if it is not set.
+ *
+ * @param dataDirectory the real path of the data directory.
+ * @throws StartupProblem if the ledger cannot be backed up there.
+ */
+export async function openArchive(
+  asked: string | null,
+  dataDirectory: string,
+  location: LedgerLocation,
+  user: ServerUser,
+): Promise<OpenArchive | undefined> {
+  if (asked === null) return undefined;
+  const directory = await openBackupDirectory(asked, [dataDirectory, location.dataDirectory], user);
+  if (!location.exists) await refuseNewLedger(directory, dataDirectory);
+  return {
+    claim: async () => ({
+      directory,
+      state: await claimBackupDirectory(directory, dataDirectory, location.dataDirectory),
+    }),
+  };
+}
+
+export function archiveSettings({ wal }: BackupDirectory): Record<string, string> {
+  return {
+    archive_mode: 'on',
+    // This library uses no shell, and flushes the file to disk before PostgreSQL may remove its own copy.
+    archive_library: 'basic_archive',
+    'basic_archive.archive_directory': wal,
+    // Usually, the service itself ends WAL files more often. This setting applies when it cannot.
+    archive_timeout: '60s',
+  };
 }

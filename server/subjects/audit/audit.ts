@@ -1,6 +1,6 @@
 import type { OTHER_ACTIONS } from '../../../contract/audit.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
-import { HOLDER_FIELDS } from '../../../domain/cards/erase-card-holder.ts';
+import { HOLDER_FIELDS } from '../../../domain/cards/card.ts';
 import { toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { type CallContext, type Caller, credentialOf, isOperator, type RefusedCredential } from '../../calls/call.ts';

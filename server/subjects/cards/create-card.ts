@@ -15,18 +15,16 @@ import {
   type CardDetails,
   insertCard,
   insertCardMetadata,
+  insertProcessorCard,
   readCardDetails,
   readCards,
+  readProcessorCard,
   toCardDetails,
+  tokenHashOf,
+  toOwnName,
 } from '../../store/card.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { createCardAccount } from '../../store/ledger/account.ts';
-import {
-  insertProcessorCard,
-  readProcessorCard,
-  tokenHashOf,
-  toOwnName,
-} from '../../store/processors/processor-card.ts';
 import { auditOf, withoutHolderValues } from '../audit/audit.ts';
 
 type CreateCall = Call<'create_card'>;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { CardErasureRecord } from '../../../contract/cards.ts';
-import { isAboutCard, refuseErasure, withoutHolder } from '../../../domain/cards/erase-card-holder.ts';
+import { isAboutCard, refuseErasure, withoutHolder } from '../../../domain/cards/card.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
-import { withoutUrlEncoding } from '../../../domain/cards/url-text.ts';
+import { withoutUrlEncoding } from '../../../domain/cards/card-number.ts';
 import { CURRENCY_EXPONENTS, formatMoney, MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
 import type { Refusal, Seen } from '../../../domain/refusal.ts';
 import { examineReceivingAccount } from '../../../domain/transfers/limit-checks.ts';

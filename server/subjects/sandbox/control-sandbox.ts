@@ -2,9 +2,9 @@ import { type Call, type CallContext, type Reply, type Service, schemaRefusal } 
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';
+import { READ_TIME_OF_DAY, setClockAhead } from '../../store/ledger-mode.ts';
 import { HOLD_SWITCH } from '../../store/locks.ts';
 import { prepareEventDays } from '../../store/partition.ts';
-import { READ_TIME_OF_DAY, setClockAhead } from '../../store/sandbox-clock.ts';
 import { auditOf } from '../audit/audit.ts';
 
 /**

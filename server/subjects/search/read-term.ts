@@ -1,6 +1,6 @@
 import { fromWireId, type IdentifierPrefix } from '../../../domain/identifier.ts';
 import { CURRENCY_EXPONENTS, MAXIMUM_AMOUNT } from '../../../domain/ledger/money.ts';
-import { tokenHashOf } from '../../store/processors/processor-card.ts';
+import { tokenHashOf } from '../../store/card.ts';
 
 /** An amount in minor units, and the currencies whose number of decimals gives this amount. */
 export type TermAmount = { readonly amount: number; readonly currencies: readonly string[] };

@@ -11,8 +11,8 @@ import {
   type StatusPart,
 } from '../../../domain/service-status.ts';
 import type { Reply, Service } from '../../calls/call.ts';
-import { runbookOf } from '../../calls/readiness.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
+import { runbookOf } from '../../foundation/runbook.ts';
 import type { Database } from '../../store/connection/database.ts';
 import type { UsedHost } from '../../store/connection/hosts/hosts.ts';
 import {

@@ -27,8 +27,15 @@ import {
 import { auditOf } from '../audit/audit.ts';
 import { foundWebhook, keysOf, programOf, webhookIdOf } from './read-webhooks.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
-import { changeHeaders, checkUrl, openHeaders, readHeaders, readTypes, sealHeaders } from './settings.ts';
-import type { WebhookService } from './tools.ts';
+import {
+  changeHeaders,
+  checkUrl,
+  openHeaders,
+  readHeaders,
+  readTypes,
+  sealHeaders,
+  type WebhookService,
+} from './settings.ts';
 import { newSecret, type Vault } from './vault.ts';
 
 type UpdateId = 'update_webhook' | 'update_operator_webhook';

@@ -19,8 +19,7 @@ import {
 import { auditOf } from '../audit/audit.ts';
 import { keysOf } from './read-webhooks.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
-import { checkUrl, readHeaders, readTypes, sealHeaders, type WebhookHeaders } from './settings.ts';
-import type { WebhookService } from './tools.ts';
+import { checkUrl, readHeaders, readTypes, sealHeaders, type WebhookHeaders, type WebhookService } from './settings.ts';
 import { newSecret } from './vault.ts';
 
 type CreateId = 'create_webhook' | 'create_operator_webhook';

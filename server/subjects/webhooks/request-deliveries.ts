@@ -18,7 +18,7 @@ import {
 import { auditOf } from '../audit/audit.ts';
 import { foundWebhook, keysOf, loadWebhook, programOf, webhookIdOf } from './read-webhooks.ts';
 import { toReplayRecord, toWebhookRecord } from './record.ts';
-import type { WebhookService } from './tools.ts';
+import type { WebhookService } from './settings.ts';
 
 type TestId = 'test_webhook' | 'test_operator_webhook';
 

@@ -2,10 +2,41 @@ import { isTypeOrGroup } from '../../../domain/event.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { HEADER_NAME, HEADER_VALUE, MAX_WEBHOOK_HEADERS } from '../../../domain/webhooks/webhook.ts';
-import { type CallContext, schemaRefusal } from '../../calls/call.ts';
+import { type CallContext, type Service, schemaRefusal } from '../../calls/call.ts';
+import { toOperationFailure } from '../../calls/read-rows.ts';
 import type { AddressRules } from '../../foundation/networks.ts';
+import type { Database } from '../../store/connection/database.ts';
 import type { Webhook } from '../../store/webhooks/webhook.ts';
-import type { Vault } from './vault.ts';
+import { type AddressSettings, openAddressRules } from './addresses.ts';
+import { requireKeys, type Vault, vaultOf, type WebhookKeys } from './vault.ts';
+
+/** The tools that the webhook handlers need, in addition to the database. */
+export type WebhookTools = {
+  readonly rules: AddressRules;
+  /** Encrypts secrets and headers. */
+  readonly vault: Vault;
+  /** Called before something is encrypted. Rejects if stored data is encrypted with a key that this process lacks. */
+  readonly requireKeys: () => Promise<void>;
+  /** Wakes delivery after a webhook was created, changed or deleted, or when there is something to send. */
+  readonly changed: () => void;
+};
+
+export type WebhookService = Service & { readonly webhooks: WebhookTools };
+
+/** Opens the tools. `database` must have access to all webhooks. */
+export function openWebhookTools(
+  database: Database,
+  keys: WebhookKeys,
+  addresses: AddressSettings,
+  changed: WebhookTools['changed'],
+): WebhookTools {
+  return {
+    rules: openAddressRules(addresses),
+    vault: vaultOf(keys),
+    requireKeys: () => requireKeys(database, keys).catch((error) => Promise.reject(toOperationFailure(error))),
+    changed,
+  };
+}
 
 /** Refuses a URL that webhooks must not be sent to. */
 export function checkUrl({ findUrlProblem }: AddressRules, url: string): void {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { nameRegisteredTwice } from '../../../server/host/start/prepare-ledger.ts';
-import { tokenHashOf } from '../../../server/store/processors/processor-card.ts';
+import { tokenHashOf } from '../../../server/store/card.ts';
 import { SilentProcessors } from '../../fixtures/processors.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 

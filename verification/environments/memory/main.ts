@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { availableParallelism, constants, setPriority } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
-import { reportCount } from '../../../tools/verify/reports.ts';
+import { reportCount } from '../../../tools/command.ts';
 import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
 
 // node tools/run.mjs verification/environments/memory/main.ts [--schedules 100000] [--seconds 1200] [--seed 1]: runs schedules on

@@ -11,7 +11,7 @@ import type { AnyService } from '../../../server/handlers.ts';
 import type { Database } from '../../../server/store/connection/database.ts';
 import { receiveNotice } from '../../../server/subjects/processors/processors.ts';
 import { type OnCreated, openTransferLane } from '../../../server/subjects/transfers/lane.ts';
-import type { WebhookTools } from '../../../server/subjects/webhooks/tools.ts';
+import type { WebhookTools } from '../../../server/subjects/webhooks/settings.ts';
 import type { Request } from '../../model/commands.ts';
 import type { Connection, Server } from '../memory-store/connection.ts';
 import { openSimulatedDatabases, type SimulatedDatabases } from '../memory-store/pool.ts';
