@@ -2,7 +2,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { readMessageIndex } from '../../../test/harness/runbook.ts';
-import { RUNBOOK, runbookLine, runbookPath } from '../../foundation/runbook.ts';
+import { READINESS_PAGES, RUNBOOK, runbookLine, runbookPath } from '../../foundation/runbook.ts';
 
 // Messages name their pages, so each page must exist and cover its messages.
 
@@ -20,7 +20,9 @@ test('every page is used by a problem, a state or an alert', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !/runbook\.ts$|\.test\.ts$/.test(path));
   const alerts = globSync('ops/*.yml', { cwd: root });
   const text = [...code, ...alerts].map(read).join('\n');
-  const isUsed = (page: string): boolean => text.includes(`'${page}'`) || text.includes(`docs/runbook/${page}.md`);
+  const ofStates: readonly string[] = Object.values(READINESS_PAGES);
+  const isUsed = (page: string): boolean =>
+    ofStates.includes(page) || text.includes(`'${page}'`) || text.includes(`docs/runbook/${page}.md`);
   expect(pages.filter((page) => !isUsed(page))).toEqual([]);
 });
 

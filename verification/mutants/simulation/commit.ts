@@ -159,7 +159,7 @@ export const RELAY: readonly NamedMistake[] = [
     statements: {
       relay_events: (transaction, sent) =>
         meaning('relay_events')(
-          scanningWith(transaction, (row) => ({ ...row, moment: 0 })),
+          scanningWith(transaction, (row) => ({ ...row, moment: timeInId(String(row.batch_id)) })),
           sent,
         ),
     },
@@ -175,3 +175,9 @@ export const RELAY: readonly NamedMistake[] = [
     },
   },
 ];
+
+/** The time in a UUID of version 7, in milliseconds since 1970, and its first 12 random bits as the fraction. */
+function timeInId(id: string): number {
+  const digits = id.replaceAll('-', '');
+  return Number.parseInt(digits.slice(0, 12), 16) + Number.parseInt(digits.slice(13, 16), 16) / 4096;
+}
