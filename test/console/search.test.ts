@@ -69,6 +69,7 @@ describe('the search', () => {
     await page.keyboard.type(' 75');
     expect(await field.inputValue()).toBe('jkr 75');
     await page.keyboard.press('Escape');
+    await field.waitFor({ state: 'detached' });
     // The next key is a shortcut again.
     await press('/');
     await page.keyboard.type('x');
