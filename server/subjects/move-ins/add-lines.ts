@@ -19,7 +19,6 @@ import { idAt } from '../../foundation/ids.ts';
 import { type CardDetails, deleteCardMetadata, insertCardMetadata } from '../../store/card.ts';
 import type { Decision, Loaded, Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
-import { type CausedPosting, insertPostings, toAccount, updateAccounts } from '../../store/ledger/account.ts';
 import { type CounterChangeOf, insertCounters, sumChanges, updateCounters } from '../../store/ledger/limits.ts';
 import { shareSwitchAndLockNames } from '../../store/locks.ts';
 import {
@@ -43,6 +42,7 @@ import { type Program, readProgramRules, toRulesNow } from '../../store/program.
 import { mergeWrites } from '../../store/sql.ts';
 import { insertHolds, insertOpenTransfers, REFERENCE_TAKER, readReferences } from '../../store/transfers/transfer.ts';
 import { auditOf } from '../audit/audit.ts';
+import { LockedAccounts } from './locked-accounts.ts';
 import { loadMoveIn, requireMoveIn, toMoveInRecord } from './move-ins.ts';
 
 // Invariant: A line of a move-in takes effect once
@@ -141,7 +141,7 @@ function decide(
   const details = JSON.stringify({ first_line: before.linesReceived + 1, lines_received: linesReceived });
   const audited = auditOf(call, { programId, subjectId: toWireId('mvi', before.moveInId), details });
   return {
-    result: { moveIn, hasMoved: books.postings.length > 0 },
+    result: { moveIn, hasMoved: books.accounts.postings.length > 0 },
     writes: [...books.writes(batchId), insertMoveInLines(stored), updateMoveIn(moveIn), ...audited],
   };
 }
@@ -190,20 +190,16 @@ function refuseOtherLines(call: AddCall, lines: readonly NumberedLine[], stored:
 class Books {
   readonly now: number;
   readonly counted: CountedLine[] = [];
-  readonly postings: CausedPosting[] = [];
   readonly #call: AddCall;
   readonly #program: Program;
   readonly #rules: ReturnType<typeof toRulesNow>['rules'];
-  readonly #accounts: Map<string, Account>;
-  /** The ids of the funding and world accounts, by kind and currency. */
-  readonly #ofPrograms: ReadonlyMap<string, string>;
+  readonly accounts: LockedAccounts;
   readonly #moveInId: string;
   readonly #cards: Map<string, CardOfMoveIn>;
   readonly #takenBy: Map<string, string>;
   readonly #created: CardDetails[] = [];
   readonly #reopened: CardDetails[] = [];
   readonly #createdAccounts = new Map<string, string>();
-  readonly #changedAccounts = new Set<string>();
   readonly #transfers: Transfer[] = [];
   readonly #holds: Hold[] = [];
   readonly #counts: CounterChangeOf[] = [];
@@ -217,15 +213,12 @@ class Books {
     this.#call = call;
     this.#program = program;
     this.#rules = rules;
-    this.#accounts = new Map(loaded.accounts.map((found) => toAccount(found)).map((one) => [one.accountId, one]));
-    this.#ofPrograms = new Map(
-      [...this.#accounts.values()].map(({ kind, currency, accountId }) => [`${kind} ${currency}`, accountId]),
-    );
+    this.accounts = new LockedAccounts(loaded.accounts);
     this.#moveInId = moveInId;
     // A card that was created after the accounts were locked counts as missing.
     const cards = loaded.cards.map((found) => toCardOfMoveIn(found));
     this.#cards = new Map(
-      cards.filter(({ card }) => this.#accounts.has(card.accountId)).map((one) => [one.card.name, one]),
+      cards.filter(({ card }) => this.accounts.has(card.accountId)).map((one) => [one.card.name, one]),
     );
     this.#takenBy = new Map(
       loaded.references.map((found) => REFERENCE_TAKER.read(found)).map((taker) => [taker.reference, taker.transferId]),
@@ -262,13 +255,13 @@ class Books {
       status: line.status ?? 'active',
       currency,
       accountId: known?.card.accountId ?? idAt(this.now, 1),
-      fundingAccountId: this.#ofProgram('funding', currency).accountId,
+      fundingAccountId: this.accounts.ofProgram('funding', currency).accountId,
       expiresOn: line.expires_on ?? null,
       limits: null,
       connectorId: null,
     };
     const amount = BigInt(line.balance);
-    const account = this.#open(card, amount, known === undefined ? undefined : this.#account(card.accountId), {
+    const account = this.#open(card, amount, known === undefined ? undefined : this.accounts.get(card.accountId), {
       number,
       at,
     });
@@ -298,17 +291,17 @@ class Books {
     { number, at }: Pick<NumberedLine, 'number' | 'at'>,
   ): Account {
     const account = known ?? newAccountOf(card);
-    if (known === undefined) this.#createdAccounts.set(account.accountId, card.cardId);
-    this.#accounts.set(account.accountId, account);
+    if (known === undefined) {
+      this.#createdAccounts.set(account.accountId, card.cardId);
+      this.accounts.add(account);
+    }
     if (amount === 0n) return account;
-    const posted = openingBalance(this.#ofProgram('world', card.currency), account, amount);
+    const posted = openingBalance(this.accounts.ofProgram('world', card.currency), account, amount);
     if (posted === undefined) {
       const message = `Line ${number}: ${LINE_REFUSALS.limit_exceeded(card.currency)}`;
       throw new Refusal('limit_exceeded', message, { field: `${at}/balance` });
     }
-    this.postings.push({ programId: card.programId, causeId: card.cardId, ...posted.posting });
-    this.#change(posted.source);
-    this.#change(posted.destination);
+    this.accounts.post(posted, card);
     return posted.destination;
   }
 
@@ -323,7 +316,7 @@ class Books {
     }
     const { card } = found;
     const amount = BigInt(line.amount);
-    const ends = { source: this.#account(card.accountId), destination: this.#account(card.fundingAccountId) };
+    const ends = { source: this.accounts.get(card.accountId), destination: this.accounts.get(card.fundingAccountId) };
     this.#refuseHold(card, ends, amount, { number, at });
     const transfer = this.#toTransfer(card, line, amount, { number, at });
     const plan = begin(
@@ -333,7 +326,7 @@ class Books {
     );
     if (plan.hold === null) throw new Error('a hold of a move-in holds nothing');
     const { programId } = card;
-    for (const account of plan.accounts) this.#change(account);
+    for (const account of plan.accounts) this.accounts.change(account);
     this.#transfers.push(transfer);
     this.#holds.push(plan.hold);
     this.#counts.push(...plan.counts.map((change) => ({ programId, ...change })));
@@ -399,31 +392,13 @@ class Books {
     );
   }
 
-  #account(accountId: string): Account {
-    const account = this.#accounts.get(accountId);
-    if (account === undefined) throw new Error('a line of a move-in needs an account that was not locked');
-    return account;
-  }
-
-  #ofProgram(kind: 'funding' | 'world', currency: string): Account {
-    const accountId = this.#ofPrograms.get(`${kind} ${currency}`);
-    if (accountId === undefined) throw new Error('the funding accounts of a move-in do not exist');
-    return this.#account(accountId);
-  }
-
-  #change(account: Account): void {
-    this.#accounts.set(account.accountId, account);
-    this.#changedAccounts.add(account.accountId);
-  }
-
   /** Returns the writes of all lines. */
   writes(batchId: string): readonly Statement[] {
     const { now } = this;
     const newAccounts = [...this.#createdAccounts].map(([accountId, ownerId]) => ({
-      ...this.#account(accountId),
+      ...this.accounts.get(accountId),
       ownerId,
     }));
-    const changed = [...this.#changedAccounts].filter((accountId) => !this.#createdAccounts.has(accountId));
     const counts = sumChanges(this.#counts);
     const cards = [...this.#created, ...this.#reopened];
     return [
@@ -439,8 +414,7 @@ class Books {
             insertHolds(this.#holds),
             mergeWrites([updateCounters(counts), insertCounters(counts)]),
           ]),
-      ...(this.postings.length === 0 ? [] : [insertPostings(this.postings, now)]),
-      ...(changed.length === 0 ? [] : [updateAccounts(changed.map((accountId) => this.#account(accountId)))]),
+      ...this.accounts.writes(now),
       insertEvents(batchId, this.#events, now, this.#call),
     ];
   }

@@ -1,6 +1,5 @@
 import { MAX_MOVE_IN_LINES } from '../../../contract/move-ins.ts';
 import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
-import type { Account } from '../../../domain/ledger/ledger.ts';
 import { formatMoney } from '../../../domain/ledger/money.ts';
 import { type CountedLine, takeBack, withLines } from '../../../domain/move-in.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -15,7 +14,6 @@ import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { CardDetails } from '../../store/card.ts';
 import type { Decision, Loaded, Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
-import { type CausedPosting, insertPostings, toAccount, updateAccounts } from '../../store/ledger/account.ts';
 import { sumChanges, updateCounters } from '../../store/ledger/limits.ts';
 import { shareSwitchAndLockNames } from '../../store/locks.ts';
 import {
@@ -42,6 +40,7 @@ import {
   updateTransfers,
 } from '../../store/transfers/transfer.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
+import { LockedAccounts } from './locked-accounts.ts';
 import { loadMoveIn, requireMoveIn, toMoveInRecord } from './move-ins.ts';
 
 type UndoCall = Call<'undo_move_in'>;
@@ -141,7 +140,7 @@ function decide(
   const marked =
     lines.length === 0 ? [] : [markLinesUndone({ programId, moveInId, first: last - lines.length + 1, last })];
   return {
-    result: { moveIn, hasMoved: books.postings.length > 0, isOutdated: false },
+    result: { moveIn, hasMoved: books.accounts.postings.length > 0, isOutdated: false },
     writes: [...books.writes(call, batchId), ...marked, updateMoveIn(moveIn), ...audited],
   };
 }
@@ -150,14 +149,11 @@ function decide(
 class Books {
   readonly now: number;
   readonly counted: CountedLine[] = [];
-  readonly postings: CausedPosting[] = [];
+  readonly accounts: LockedAccounts;
   readonly #programId: string;
   readonly #reading: ReturnType<typeof toRulesNow>;
-  readonly #accounts: Map<string, Account>;
-  readonly #worlds: ReadonlyMap<string, string>;
   readonly #cards: ReadonlyMap<string, CardOfMoveIn>;
   readonly #transfers: ReadonlyMap<string, TransferWithHold>;
-  readonly #changedAccounts = new Set<string>();
   readonly #closed: CardDetails[] = [];
   readonly #canceled: (TransferPlan & { readonly hold: null })[] = [];
 
@@ -167,11 +163,7 @@ class Books {
     this.#programId = programId;
     this.#reading = toRulesNow(row);
     this.now = this.#reading.now;
-    const accounts = loaded.accounts.map((found) => toAccount(found));
-    this.#accounts = new Map(accounts.map((account) => [account.accountId, account]));
-    this.#worlds = new Map(
-      accounts.flatMap(({ kind, currency, accountId }) => (kind === 'world' ? [[currency, accountId] as const] : [])),
-    );
+    this.accounts = new LockedAccounts(loaded.accounts);
     this.#cards = new Map(loaded.cards.map((found) => toCardOfMoveIn(found)).map((one) => [one.card.cardId, one]));
     this.#transfers = new Map(
       loaded.transfers.map((found) => toTransferWithHold(found)).map((one) => [one.transfer.transferId, one]),
@@ -199,46 +191,31 @@ class Books {
       { ...existing, transfer: { ...existing.transfer, expiresAt: null } },
       {
         ...{ programId: this.#programId, now, rules, switches, card, destinationCard: undefined },
-        account: (accountId) => this.#account(accountId),
+        account: (accountId) => this.accounts.get(accountId),
         usage: unused,
         connectorState: unused,
         referenceTakenBy: undefined,
       },
     );
     if (plan instanceof Refusal) throw plan;
-    for (const account of plan.accounts) this.#change(account);
+    for (const account of plan.accounts) this.accounts.change(account);
     const { expiresAt } = existing.transfer;
     this.#canceled.push({ ...plan, hold: null, transfer: { ...plan.transfer, expiresAt } });
   }
 
   #close({ card, hasMoved, ...shown }: CardOfMoveIn, { lineNumber, cardName, amount }: LineWithCard): void {
-    const account = this.#account(card.accountId);
+    const account = this.accounts.get(card.accountId);
     const { balance, currency } = account;
     const isUsed = balance !== amount || hasMoved || account.held !== 0n || account.incoming !== 0n;
     if (isUsed) throw refuseUsed({ lineNumber, cardName, amount, balance, currency });
-    const posted = takeBack(account, this.#account(this.#worlds.get(currency) ?? ''));
-    if (posted !== undefined) {
-      this.postings.push({ programId: card.programId, causeId: card.cardId, ...posted.posting });
-      this.#change(posted.source);
-      this.#change(posted.destination);
-    }
+    const posted = takeBack(account, this.accounts.ofProgram('world', currency));
+    if (posted !== undefined) this.accounts.post(posted, card);
     this.#closed.push({
       ...shown,
       card: { ...card, status: 'closed' },
-      account: this.#account(card.accountId),
+      account: this.accounts.get(card.accountId),
       updatedAt: new Date(this.now),
     });
-  }
-
-  #account(accountId: string): Account {
-    const account = this.#accounts.get(accountId);
-    if (account === undefined) throw new Error('a line of a move-in needs an account that was not locked');
-    return account;
-  }
-
-  #change(account: Account): void {
-    this.#accounts.set(account.accountId, account);
-    this.#changedAccounts.add(account.accountId);
   }
 
   /** Returns the writes of all lines. */
@@ -261,12 +238,10 @@ class Books {
         payload: JSON.stringify(toCardRecord(details)),
       })),
     ];
-    const changed = [...this.#changedAccounts].map((accountId) => this.#account(accountId));
     return [
       ...(transfers.length === 0 ? [] : [updateTransfers(transfers), deleteHolds(transfers), updateCounters(counts)]),
       ...(this.#closed.length === 0 ? [] : [updateCards(this.#closed)]),
-      ...(this.postings.length === 0 ? [] : [insertPostings(this.postings, now)]),
-      ...(changed.length === 0 ? [] : [updateAccounts(changed)]),
+      ...this.accounts.writes(now),
       ...(events.length === 0 ? [] : [insertEvents(batchId, events, now, call)]),
     ];
   }
