@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { MOVED_CARD_STATUSES } from '../domain/move-in.ts';
+import { MOVE_IN_LINE_KINDS, MOVED_CARD_STATUSES } from '../domain/move-in.ts';
 import { operation } from './operation.ts';
 import { MAX_NOTE_CHARACTERS } from './processors/attempts.ts';
 import type { JsonValue } from './reading/json.ts';
@@ -31,6 +31,7 @@ import {
   refuseEmpty,
   Sum,
   textOrNull,
+  visible,
   visibleId,
 } from './schema-parts.ts';
 
@@ -47,6 +48,9 @@ const SUMS = {
   holds: Type.Integer({ minimum: 0, description: 'Number of holds' }),
   held: Sum('Sum of the holds'),
 };
+
+/** The sums of cards and their holds, one object for each currency. */
+export const MoveInTotals = (description: string) => Type.Array(Type.Object(SUMS), { description });
 
 /** Cards that move in from another ledger, with their balances and open holds. */
 export const MoveInRecord = Type.Object({
@@ -65,9 +69,7 @@ export const MoveInRecord = Type.Object({
     description: 'Number of lines that have taken effect. The next one has this number plus 1',
   }),
   lines_undone: Type.Integer({ description: 'Number of lines that are undone, counted from the last one' }),
-  totals: Type.Array(Type.Object(SUMS), {
-    description: 'Sums of the lines that have taken effect and are not undone, by currency',
-  }),
+  totals: MoveInTotals('Sums of the lines that have taken effect and are not undone, by currency'),
   adds_up: describedOrNull(
     Type.Boolean(),
     'Whether the sums of all lines are those that the file states; null until all lines have taken effect, and without such sums',
@@ -122,10 +124,18 @@ export const CreateMoveInBody = Type.Object(
   { ...refuseEmpty({ totals: 'to move in without stated sums' }) },
 );
 
-/** A line of a move-in in a request: a card with its balance, or an open hold on a card of an earlier line. */
+/**
+ * A line of a move-in in a request: a card with its balance, an open hold, a finished transfer, another balance of a card, or a hold
+ * that was released.
+ */
 export const MoveInLine = Type.Object(
   {
-    kind: literals(['card', 'hold'], 'card: a card and its balance; hold: an open hold on a card of an earlier line'),
+    kind: literals(
+      MOVE_IN_LINE_KINDS,
+      'card: a card and its balance; hold: an open hold on a card that has moved in; transfer: a finished transfer of the old ledger, ' +
+        'so that a repetition of it is refused here; change: another balance of a card that has moved in; release: a hold of a move-in that was ' +
+        'released in the old ledger',
+    ),
     card_id: {
       ...visibleId(
         'Id that you choose for the card: 1 to 255 visible ASCII characters, not of the form of a generated id',
@@ -135,7 +145,12 @@ export const MoveInLine = Type.Object(
     currency: Type.Optional(
       currencyCode("Only for a card: currency as an ISO 4217 code; the program's currency if omitted"),
     ),
-    balance: Type.Optional(amountFrom(0, 'For a card: its balance, including what is on hold, in minor units')),
+    balance: Type.Optional(
+      amountFrom(0, 'For a card or a change: its balance, including what is on hold, in minor units'),
+    ),
+    balance_before: Type.Optional(
+      amountFrom(0, 'For a change: the balance that the card has here, so that it changes only once, in minor units'),
+    ),
     status: Type.Optional(literalsOr('active', MOVED_CARD_STATUSES, 'Only for a card: its status; active if omitted')),
     holder_reference: Type.Optional(
       callersReference(255, 'Only for a card: your reference for the holder; must not contain a card number'),
@@ -150,14 +165,27 @@ export const MoveInLine = Type.Object(
     amount: Type.Optional(amountFrom(1, 'For a hold: its amount, in minor units')),
     expires_at: Type.Optional(moment('For a hold: when it expires, at most 90 days from now')),
     reference: Type.Optional(
-      callersReference(255, 'Only for a hold: your reference for it, which no other transfer of the program may have'),
+      callersReference(
+        255,
+        'Only for a hold or a transfer: your reference for it, which no other transfer of the program may have',
+      ),
     ),
+    idempotency_key: Type.Optional(
+      visible('Only for a transfer: the Idempotency-Key of the request that created it. It is kept for 30 days'),
+    ),
+    transfer_id: Type.Optional(idText('tr', 'For a release: the hold here')),
     description: Type.Optional(line(255, 'Only for a hold: text for people')),
   },
   {
     additionalProperties: false,
     ...checkedTogether({
-      allOf: [ifThen(is('kind', 'card'), needs('balance'), needs('amount', 'expires_at'))],
+      allOf: [
+        ifThen(is('kind', 'card'), needs('balance')),
+        ifThen(is('kind', 'hold'), needs('amount', 'expires_at')),
+        ifThen(is('kind', 'transfer'), { anyOf: [needs('reference'), needs('idempotency_key')] }),
+        ifThen(is('kind', 'change'), needs('balance_before', 'balance')),
+        ifThen(is('kind', 'release'), needs('transfer_id')),
+      ],
     }),
   },
 );
@@ -250,6 +278,7 @@ export const MOVE_INS = [
       'duplicate_card',
       'card_not_found',
       'duplicate_reference',
+      'idempotency_key_exists',
       'insufficient_funds',
       'limit_exceeded',
     ],

@@ -180,4 +180,5 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   break_id: 'Id of the break: brk_ and 32 hex digits',
   file_id: 'Id of the settlement file: stl_ and 32 hex digits',
   move_in_id: 'Id of the move-in: mvi_ and 32 hex digits',
+  comparison_id: 'Id of the comparison: cmp_ and 32 hex digits',
 };

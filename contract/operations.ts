@@ -4,6 +4,7 @@ import { ACCESS } from './access.ts';
 import { APPROVALS } from './approvals.ts';
 import { AUDIT } from './audit.ts';
 import { CARDS } from './cards.ts';
+import { COMPARISONS } from './comparisons.ts';
 import { DAYS } from './days.ts';
 import { ERROR_LOG } from './error-log.ts';
 import { codesInOrder } from './errors/precedence.ts';
@@ -50,6 +51,7 @@ const DEFINITIONS = [
   ...PROGRAMS,
   ...DAYS,
   ...MOVE_INS,
+  ...COMPARISONS,
   ...KEYS,
   ...SESSIONS,
   ...PEOPLE,
@@ -122,8 +124,8 @@ export const SECTIONS: readonly Section[] = [
   ),
   section(
     'Move-ins',
-    "Move cards in from another ledger, with their balances and open holds. Requires an operator's key.",
-    MOVE_INS,
+    "Move cards in from another ledger, compare them with its balance files, and cut over. Requires an operator's key.",
+    [...MOVE_INS, ...COMPARISONS],
   ),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),

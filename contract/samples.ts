@@ -75,6 +75,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   break_id: 'brk_0196f5c2d9a67d51b0c7e18f42d965a3',
   file_id: 'stl_0196f5c2d9a67d53a1c8e07f42b965d1',
   move_in_id: 'mvi_0196f5c2d9a67d53a1c8e07f42b965d1',
+  comparison_id: 'cmp_0196f5c2d9a67d53a1c8e07f42b965d2',
   case_id: EXAMPLE_CASE_ID,
   message_id: 'msg_0196f5c2d9a67d51a3b0c7e18f42d965',
   incident_id: EXAMPLE_INCIDENT_ID,

@@ -67,6 +67,8 @@ export const SHARED_CODES = [
   'move_in_not_found',
   'move_in_undone',
   'move_in_used',
+  'comparison_not_found',
+  'cut_over_refused',
   'invalid_amount',
   'card_number_refused',
   'amount_too_small',

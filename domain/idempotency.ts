@@ -41,6 +41,10 @@ export function isSame(
  * (`idempotency_key_exists`).
  */
 export function replay(stored: StoredResponse, fingerprint: Fingerprint): StoredResponse | Refusal {
+  // A move-in has stored this key of the old ledger. Its request is not known here.
+  if (stored.code === 'idempotency_key_exists') {
+    return new Refusal(stored.code, stored.message ?? '', originalDetails(originalOf(stored)));
+  }
   if (isSame(stored, fingerprint)) return stored;
   const original = originalOf(stored);
   const which = original === undefined ? '' : `, ${original}`;

@@ -5,7 +5,7 @@ export type IdentifierPrefix =
   | ('tr' | 'rev' | 'pst' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key' | 'aud')
   | ('wh' | 'sec' | 'rpl' | 'att' | 'ses' | 'per' | 'apr')
   | ('case' | 'msg' | 'inc')
-  | ('pat' | 'brk' | 'stl' | 'mvi');
+  | ('pat' | 'brk' | 'stl' | 'mvi' | 'cmp');
 
 /** An identifier as the caller sees it: the prefix and the 32 hex digits of its UUID, such as `tr_0192…`. */
 export function toWireId(prefix: IdentifierPrefix, uuid: string): string {

@@ -8,6 +8,14 @@ export const MOVED_CARD_STATUSES = CARD_STATUSES.filter(
 );
 
 /**
+ * What a line of a move-in can be. `transfer`: a finished transfer of the old ledger, whose reference and idempotency key cannot be
+ * used again. `change` and `release` bring a card that has moved in to the latest state of the old ledger.
+ */
+export const MOVE_IN_LINE_KINDS = ['card', 'hold', 'transfer', 'change', 'release'] as const;
+
+export type MoveInLineKind = (typeof MOVE_IN_LINE_KINDS)[number];
+
+/**
  * The state of a move-in. `receiving`: lines are missing; `moved`: all lines have taken effect; `undoing`: it is being taken back,
  * from its last line on; `undone`: nothing of it is left.
  */
@@ -28,9 +36,9 @@ const NOTHING: MoveInTotal = { cards: 0, balance: '0', holds: 0, held: '0' };
 
 /** What a line adds to the sums. */
 export type CountedLine = {
-  readonly kind: 'card' | 'hold';
+  readonly kind: MoveInLineKind;
   readonly currency: string;
-  /** The balance of the card, or the amount of the hold, in minor units. */
+  /** The balance of the card, the amount of the hold, or what the balance changes by, in minor units. */
   readonly amount: bigint;
 };
 
@@ -39,12 +47,22 @@ export function withLines(totals: MoveInTotals, lines: readonly CountedLine[], b
   const sums = new Map(Object.entries(totals));
   for (const { kind, currency, amount } of lines) {
     const { cards, balance, holds, held } = sums.get(currency) ?? NOTHING;
-    const change = BigInt(by) * amount;
-    const after =
-      kind === 'card'
-        ? { cards: cards + by, balance: String(BigInt(balance) + change), holds, held }
-        : { cards, balance, holds: holds + by, held: String(BigInt(held) + change) };
-    if (after.cards === 0 && after.holds === 0) sums.delete(currency);
+    const counts = {
+      card: [1, 0, amount, 0n],
+      hold: [0, 1, 0n, amount],
+      change: [0, 0, amount, 0n],
+      release: [0, -1, 0n, -amount],
+      transfer: [0, 0, 0n, 0n],
+    } as const;
+    const [moreCards, moreHolds, moreBalance, moreHeld] = counts[kind];
+    const after = {
+      cards: cards + by * moreCards,
+      balance: String(BigInt(balance) + BigInt(by) * moreBalance),
+      holds: holds + by * moreHolds,
+      held: String(BigInt(held) + BigInt(by) * moreHeld),
+    };
+    const isNothing = after.cards === 0 && after.holds === 0 && after.balance === '0' && after.held === '0';
+    if (isNothing) sums.delete(currency);
     else sums.set(currency, after);
   }
   return Object.fromEntries([...sums].sort(([left], [right]) => (left < right ? -1 : 1)));
@@ -83,30 +101,29 @@ export function differing(left: MoveInTotals, right: MoveInTotals): readonly str
 }
 
 /**
- * Gives a card its opening balance: a posting from the world, because the money was outside this ledger before. Undefined for a
- * balance of zero, or if the world's account cannot pay it without exceeding the range of balances.
+ * Changes the balance of a card by an amount, which can be negative. The posting comes from the world or goes back to it, because the
+ * money was outside this ledger before. Undefined if nothing changes, if the card has too little available, or if the world's account
+ * cannot pay it without exceeding the range of balances.
  */
-export function openingBalance(world: Account, account: Account, amount: bigint): Posted | undefined {
-  if (amount === 0n || !canTake(world, amount)) return undefined;
-  return post({ index: 0, purpose: 'opening', source: world, destination: account, amount });
-}
-
-/** Takes the balance of a moved card back. The card has no open hold. Undefined for a balance of zero. */
-export function takeBack(account: Account, world: Account): Posted | undefined {
-  if (account.balance === 0n) return undefined;
-  return post({ index: 0, purpose: 'opening', source: account, destination: world, amount: account.balance });
+export function changeBalance(account: Account, world: Account, by: bigint): Posted | undefined {
+  const [source, destination, amount] = by > 0n ? [world, account, by] : [account, world, -by];
+  if (amount === 0n || !canTake(source, amount)) return undefined;
+  return post({ index: 0, purpose: 'opening', source, destination, amount });
 }
 
 /** Why a line is refused by the lines before it or by the card program. The service and the command line say it in the same words. */
 export const LINE_REFUSALS = {
   duplicate_card: (cardId: string) => `the card program already has a card '${cardId}'.`,
   card_not_found: (cardId: string) =>
-    `no earlier line of this move-in has the card '${cardId}'. Its line must come before its holds.`,
+    `an earlier line must have the card '${cardId}', or it must be an open card whose money is in this ledger.`,
   insufficient_funds: (cardId: string, currency: string, available: bigint, amount: bigint) =>
     `the card '${cardId}' has ${formatMoney(available, currency)} available, and the hold is for ${formatMoney(amount, currency)}.`,
+  too_little_available: (cardId: string, currency: string, available: bigint, amount: bigint) =>
+    `the card '${cardId}' has ${formatMoney(available, currency)} available, and its balance would be ${formatMoney(amount, currency)} lower.`,
   /** `taker` names the transfer or the line that has the reference. */
   duplicate_reference: (reference: string, taker: string) =>
     `the reference '${reference}' already belongs to ${taker}.`,
+  idempotency_key_exists: (key: string, taker: string) => `the idempotency key '${key}' was already used by ${taker}.`,
   limit_exceeded: (currency: string) =>
     `all money in the card program would exceed ${formatMoney(MAXIMUM_BALANCE, currency)}.`,
 } as const;

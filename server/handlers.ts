@@ -32,6 +32,14 @@ import type { EventService } from './subjects/events/event-news.ts';
 import { getEvent, inspectEvent, listEvents, searchEvents } from './subjects/events/read-events.ts';
 import { createKey, listKeys, revokeKey, rollKey } from './subjects/keys/manage-keys.ts';
 import { addMoveInLines } from './subjects/move-ins/add-lines.ts';
+import {
+  addComparedCards,
+  createComparison,
+  getComparison,
+  listComparisons,
+  listDifferences,
+} from './subjects/move-ins/comparisons.ts';
+import { cutOver } from './subjects/move-ins/cut-over.ts';
 import { createMoveIn, getMoveIn, listMoveIns } from './subjects/move-ins/move-ins.ts';
 import { undoMoveIn } from './subjects/move-ins/undo-move-in.ts';
 import type { OverviewMaker } from './subjects/overview/overview.ts';
@@ -191,6 +199,12 @@ const HANDLERS = {
   list_move_ins: listMoveIns,
   get_move_in: getMoveIn,
   undo_move_in: undoMoveIn,
+  create_comparison: createComparison,
+  add_compared_cards: addComparedCards,
+  list_comparisons: listComparisons,
+  get_comparison: getComparison,
+  list_differences: listDifferences,
+  cut_over: cutOver,
   list_events: listEvents,
   get_event: getEvent,
   search_events: searchEvents,

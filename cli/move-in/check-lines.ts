@@ -10,6 +10,7 @@ import { ProblemList } from '../files/line-file.ts';
 
 type CardLine = Extract<ReadLine, { readonly kind: 'card' }>;
 type HoldLine = Extract<ReadLine, { readonly kind: 'hold' }>;
+type TransferLine = Extract<ReadLine, { readonly kind: 'transfer' }>;
 
 type Sum = { cards: number; balance: bigint; holds: number; held: bigint };
 
@@ -59,6 +60,7 @@ export class LineChecker {
   readonly #currency: string | undefined;
   readonly #cards = new Cards();
   readonly #references = new DigestTable();
+  readonly #keys = new DigestTable();
   #linesOfReferences = new Uint32Array(1024);
   readonly #sums = new Map<string, Sum>();
 
@@ -86,7 +88,12 @@ export class LineChecker {
       this.#note(line, reading.problem.code ?? 'add_move_in_lines_schema', reading.problem);
       this.#keepCardOf(value, line);
     } else if (reading.kind === 'card') this.#checkCard(reading, line);
-    else this.#checkHold(reading, line);
+    else if (reading.kind === 'hold') this.#checkHold(reading, line);
+    else if (reading.kind === 'transfer') this.#checkTransfer(reading, line);
+    else {
+      const message = `Only 'move-in cut-over' makes lines with 'kind': '${reading.kind}'. State the balance of the card in its line.`;
+      this.#note(line, 'add_move_in_lines_schema', { field: '/kind', message });
+    }
   }
 
   /** The sums of the lines, by currency. */
@@ -143,7 +150,7 @@ export class LineChecker {
     }
     const earlier = reference === undefined ? undefined : this.#lineOf(reference, line);
     if (earlier !== undefined) {
-      const message = LINE_REFUSALS.duplicate_reference(reference ?? '', `the hold of line ${earlier}`);
+      const message = LINE_REFUSALS.duplicate_reference(reference ?? '', `line ${earlier}`);
       this.#note(line, 'duplicate_reference', { field: '/reference', message });
       return;
     }
@@ -152,6 +159,21 @@ export class LineChecker {
     const sum = this.#sumOf(currency);
     sum.holds += 1;
     sum.held += BigInt(amount);
+  }
+
+  #checkTransfer({ card_id: cardId, reference, idempotency_key: key }: TransferLine, line: number): void {
+    if (this.#cards.get(cardId) === undefined) {
+      this.#note(line, 'card_not_found', { field: '/card_id', message: LINE_REFUSALS.card_not_found(cardId) });
+      return;
+    }
+    const earlier = reference === undefined ? undefined : this.#lineOf(reference, line);
+    if (earlier !== undefined) {
+      const message = LINE_REFUSALS.duplicate_reference(reference ?? '', `line ${earlier}`);
+      this.#note(line, 'duplicate_reference', { field: '/reference', message });
+    }
+    if (key === undefined || this.#keys.add(key).isNew) return;
+    const message = LINE_REFUSALS.idempotency_key_exists(key, 'an earlier line');
+    this.#note(line, 'idempotency_key_exists', { field: '/idempotency_key', message });
   }
 
   /** Keeps the line of a reference. Returns the line that already has it, or undefined. */

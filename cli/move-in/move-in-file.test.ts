@@ -106,10 +106,10 @@ describe.each(FORMATS)('$format', ({ write, before }) => {
       'an unknown kind',
       [{ ...card('one', 1), kind: 'account' }],
       '1 kind add_move_in_lines_schema',
-      "'card' or 'hold'",
+      "'card', 'hold', 'transfer'",
     ],
     ['a field of a total', [card('one', 1, { cards: 1 })], '1 cards add_move_in_lines_schema', "no field 'cards'"],
-    ['a hold without a card', [hold('one', 1), card('one', 1)], '1 card_id card_not_found', "has the card 'one'"],
+    ['a hold without a card', [hold('one', 1), card('one', 1)], '1 card_id card_not_found', "must have the card 'one'"],
     [
       'a long hold',
       [card('one', 9), hold('one', 1, { expires_at: '2026-06-01T00:00:00Z' })],
@@ -126,7 +126,7 @@ describe.each(FORMATS)('$format', ({ write, before }) => {
       'a duplicate reference',
       [card('one', 9), hold('one', 1, { reference: 'a' }), hold('one', 1, { reference: 'a' })],
       '3 reference duplicate_reference',
-      "'a' already belongs to the hold of line",
+      "'a' already belongs to line",
     ],
     [
       'a card number as the card',

@@ -17,6 +17,7 @@ export type IdKind =
   | 'break'
   | 'settlement file'
   | 'move-in'
+  | 'comparison'
   | 'approval'
   | 'other';
 
@@ -39,6 +40,7 @@ const PREFIXES: ReadonlyMap<string, IdKind> = new Map([
   ['brk', 'break'],
   ['stl', 'settlement file'],
   ['mvi', 'move-in'],
+  ['cmp', 'comparison'],
   ['apr', 'approval'],
 ]);
 
@@ -115,7 +117,7 @@ export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 
  * a card can be any string, but in sentences the service writes it as card 'employee-7'.
  */
 const PIECE =
-  /(\b(?:tr|rev|req|prog|evt|wh|key|per|dep|wd|case|inc|apr|brk|stl|mvi|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+  /(\b(?:tr|rev|req|prog|evt|wh|key|per|dep|wd|case|inc|apr|brk|stl|mvi|cmp|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
 /** Splits a sentence, so that each id in it can become a name or a link, and each moment can be in the user's time zone. */
 export function piecesOf(text: string): readonly TextPiece[] {

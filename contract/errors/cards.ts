@@ -266,4 +266,41 @@ export const CARD_ERRORS = {
         "The card 'card-4711' of line 1 has 120.00 USD, and had 125.00 USD when it moved in. Reverse or cancel its transfers first.",
     },
   }),
+  comparison_not_found: errorCode({
+    status: 404,
+    problem: 'A move-in',
+    meaning: 'The comparison does not exist.',
+    causes: ['The id of the comparison is misspelled.'],
+    resolution: 'GET /api/v0.1/operator/comparison lists the comparisons.',
+    alsoCalled: 'unknown comparison, no such comparison, reconciliation not found',
+    sample: {
+      reproduce: 'Get the comparison "cmp_missing".',
+      request: call('get_comparison', { params: { comparison_id: 'cmp_missing' } }),
+      message: "There is no comparison 'cmp_missing'. The id of a comparison is cmp_ and 32 hex digits.",
+    },
+  }),
+  cut_over_refused: errorCode({
+    status: 409,
+    problem: 'A move-in',
+    meaning: 'The card program cannot be cut over with this comparison.',
+    causes: [
+      'The comparison has found differences, or not all cards of its file are compared.',
+      'The comparison is about the books of an earlier time.',
+      'The transfers of the card program were not disabled before the comparison began.',
+      'Money of a card has moved, or a hold has ended, since the comparison.',
+    ],
+    resolution:
+      'Disable the transfers of the card program, resolve the differences, compare the books as they are, and cut over with that comparison. Nothing was enabled by this request.',
+    alsoCalled: 'cannot cut over, cutover refused, go-live refused, comparison differs, comparison outdated',
+    sample: {
+      reproduce: 'Create a comparison, and cut over before its cards are compared.',
+      given: [
+        call('create_comparison', {
+          body: { program_id: DEMO_PROGRAM, name: 'cards.csv', sha256: '3'.repeat(64), card_count: 1 },
+        }),
+      ],
+      request: call('cut_over', { body: { note: 'Checked by finance.' } }),
+      message: '0 of 1 cards of the file are compared. Compare the others first.',
+    },
+  }),
 };

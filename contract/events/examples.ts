@@ -13,7 +13,7 @@ export type SampleValues = {
   readonly unique: string;
 };
 
-const ID = /\{(transfer|attempt|card|key|webhook|case|incident|file|move_in)_id\}/g;
+const ID = /\{(transfer|attempt|card|key|webhook|case|incident|file|move_in|comparison)_id\}/g;
 
 /** A request of a sample with its values. */
 export function filledRequest(request: SampleRequest, { id, today, unique }: SampleValues): SampleRequest {
@@ -44,6 +44,7 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['create_incident', 'inc'],
   ['create_settlement_file', 'stl'],
   ['create_move_in', 'mvi'],
+  ['create_comparison', 'cmp'],
 ]);
 
 /** Commands for a POSIX shell that cause an event of the type. None for an event that needs a second person. */

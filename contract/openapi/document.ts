@@ -6,6 +6,7 @@ import * as access from '../access.ts';
 import * as approvals from '../approvals.ts';
 import * as audit from '../audit.ts';
 import * as cards from '../cards.ts';
+import * as comparisons from '../comparisons.ts';
 import * as days from '../days.ts';
 import * as errorLog from '../error-log.ts';
 import { CatalogueRecord, ERROR_CODES, TYPE_GUIDES } from '../errors/catalogue.ts';
@@ -92,6 +93,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...days,
   ...settlementFiles,
   ...moveIns,
+  ...comparisons,
   ...cases,
   ...incidents,
   ...status,
@@ -110,6 +112,7 @@ const PREFIXES: Readonly<Record<string, IdentifierPrefix>> = {
   break_id: 'brk',
   file_id: 'stl',
   move_in_id: 'mvi',
+  comparison_id: 'cmp',
   case_id: 'case',
   event_id: 'evt',
   incident_id: 'inc',

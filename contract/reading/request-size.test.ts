@@ -43,7 +43,12 @@ it('the body of every operation has a limit that is small enough for the memory 
     if (body === undefined) expect(maxBodyBytes, id).toBeUndefined();
     else {
       expect(maxBodyBytes, id).toBeGreaterThanOrEqual(MIN_MAX_BODY_BYTES);
-      const hasRows = id === 'create_transfer_batch' || id === 'add_move_in_lines' || id === 'add_settlement_lines';
+      const hasRows = [
+        'create_transfer_batch',
+        'add_move_in_lines',
+        'add_compared_cards',
+        'add_settlement_lines',
+      ].includes(id);
       expect(maxBodyBytes, id).toBeLessThanOrEqual(hasRows ? 4_096_000 : 1_048_576);
     }
   }

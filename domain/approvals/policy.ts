@@ -13,6 +13,7 @@ export const APPROVABLE = [
   'create_deposit',
   'create_withdrawal',
   'create_move_in',
+  'cut_over',
   'create_key',
   'erase_person',
   'change_approval_policy',

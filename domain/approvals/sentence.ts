@@ -32,6 +32,8 @@ export function describeRequest(request: Described): string {
       return `withdraw ${money} from the funding of ${program}`;
     case 'create_move_in':
       return `move cards with ${balancesOf(request, money)} into ${program} from another ledger`;
+    case 'cut_over':
+      return `sign the report of the comparison ${subject}, and enable the transfers of its card program`;
     case 'create_transfer':
       return transferOf(request, money, program);
     case 'reverse_transfer':

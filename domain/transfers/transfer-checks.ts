@@ -226,9 +226,10 @@ function examineReference(terms: TransferTerms, view: TransferView): Finding {
   if (terms.reference === null) return NOT_EVALUATED;
   const saw = { reference: terms.reference, taken_by: view.referenceTakenBy ?? null };
   if (view.referenceTakenBy === undefined) return { outcome: 'passed', saw };
-  const message =
-    `The reference '${terms.reference}' already belongs to the transfer ${view.referenceTakenBy}. ` +
-    'A reference names one transfer of a card program at a time.';
+  const taker = view.referenceTakenBy.startsWith('mvi_')
+    ? `a transfer of the ledger that the card moved in from (${view.referenceTakenBy})`
+    : `the transfer ${view.referenceTakenBy}`;
+  const message = `The reference '${terms.reference}' already belongs to ${taker}. A reference names one transfer of a card program at a time.`;
   const refusal = new Refusal('duplicate_reference', message, { field: '/reference', saw });
   return { outcome: 'failed', saw, refusal };
 }

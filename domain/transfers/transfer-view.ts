@@ -19,6 +19,7 @@ export type TransferView = {
   readonly usage: (accountId: string, direction: Direction) => Usage;
   /** Whether a card's processor takes orders: `down` if new transfers are refused until it is up. */
   readonly connectorState: (connectorId: string) => ConnectorState;
+  /** The id of the transfer that has the reference, or of the move-in that has it from the old ledger. */
   readonly referenceTakenBy: string | undefined;
 };
 

@@ -93,6 +93,20 @@ export type AdapterNotice = {
   readonly retry_after_seconds: number | null;
 };
 
+/** The body of add_compared_cards. */
+export type AddComparedCardsBody = {
+  /**
+   * Number of the first of these cards in the order of the file, from 1: `cards_received` plus 1. Cards that are
+   * compared already are ignored. 1 to 10,000,001.
+   */
+  readonly first_card: number;
+  /**
+   * The next cards, in the order of the bytes of `card_id`. Fewer than sent may be compared: send the others
+   * again. After the last card, send an empty list until `status` is not `comparing`.
+   */
+  readonly cards: readonly ComparedCard[];
+};
+
 /** The body of add_move_in_lines. */
 export type AddMoveInLinesBody = {
   /**
@@ -153,6 +167,7 @@ export type ApprovalRecord = {
     | 'create_deposit'
     | 'create_withdrawal'
     | 'create_move_in'
+    | 'cut_over'
     | 'create_key'
     | 'erase_person'
     | 'change_approval_policy';
@@ -214,6 +229,7 @@ export type ApprovalRule = {
     | 'create_deposit'
     | 'create_withdrawal'
     | 'create_move_in'
+    | 'cut_over'
     | 'create_key'
     | 'erase_person'
     | 'change_approval_policy';
@@ -1030,6 +1046,116 @@ export type CloseDayBody = {
   readonly note: string;
 };
 
+/** Compared card. */
+export type ComparedCard = {
+  /** Your id for the card. */
+  readonly card_id: string;
+  /** Its balance, including what is on hold. 0 to 999,999,999,999. */
+  readonly balance: number;
+  /** ISO 4217 code; the program's currency if omitted. */
+  readonly currency?: string | undefined;
+  /** Its status; not compared if omitted. */
+  readonly status?: 'preactive' | 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | undefined;
+  /** Its open holds; none if omitted. */
+  readonly holds?: readonly ComparedHold[] | undefined;
+};
+
+/** Compared hold. */
+export type ComparedHold = {
+  /** Amount of the hold. */
+  readonly amount: number;
+  /** Your reference for it. */
+  readonly reference?: string;
+};
+
+/** Comparison record: the response of create_comparison, add_compared_cards, get_comparison, cut_over. */
+export type ComparisonRecord = {
+  /** Id of the comparison: cmp_ and 32 hex digits. */
+  readonly comparison_id: string;
+  /** Id of the card program: prog_ and 32 hex digits. */
+  readonly program_id: string;
+  /** Name of the file, for people. */
+  readonly name: string;
+  /** SHA-256 of the file, 64 hex digits. */
+  readonly sha256: string;
+  /**
+   * The books as they were just after this time are compared; null for the books at the time of each request.
+   */
+  readonly as_of: string | null;
+  /**
+   * comparing: cards are missing; equal: there is no difference; different: there are differences; cut_over: it
+   * was equal, and the card program was cut over.
+   */
+  readonly status: 'comparing' | 'equal' | 'different' | 'cut_over';
+  /** Number of cards in the file. */
+  readonly card_count: number;
+  /** Number of cards of the file that are compared. The next one has this number plus 1. */
+  readonly cards_received: number;
+  /** Number of differences found so far. */
+  readonly difference_count: number;
+  /** Differences by reason; reasons without one are omitted. */
+  readonly differences: readonly {
+    /** Probable reason. */
+    readonly reason:
+      | 'card_only_there'
+      | 'card_only_here'
+      | 'other_currency'
+      | 'other_status'
+      | 'transfer_only_there'
+      | 'transfer_only_here'
+      | 'other_balance'
+      | 'hold_only_there'
+      | 'hold_released_there'
+      | 'hold_captured_there'
+      | 'other_hold_amount';
+    /** Number of differences with this reason. */
+    readonly count: number;
+  }[];
+  /** Sums of the cards here that are compared so far, by currency. */
+  readonly totals_here: readonly {
+    /** Currency, as an ISO 4217 code. */
+    readonly currency: string;
+    /** Number of cards. */
+    readonly cards: number;
+    /** Sum of their opening balances. */
+    readonly balance: Sum;
+    /** Number of holds. */
+    readonly holds: number;
+    /** Sum of the holds. */
+    readonly held: Sum;
+  }[];
+  /** Sums of the cards of the file that are compared so far, by currency. */
+  readonly totals_there: readonly {
+    /** Currency, as an ISO 4217 code. */
+    readonly currency: string;
+    /** Number of cards. */
+    readonly cards: number;
+    /** Sum of their opening balances. */
+    readonly balance: Sum;
+    /** Number of holds. */
+    readonly holds: number;
+    /** Sum of the holds. */
+    readonly held: Sum;
+  }[];
+  /**
+   * One sentence that says whether every card has the balance that the old ledger has; null until all cards are
+   * compared.
+   */
+  readonly report: string | null;
+  /** When it was created. */
+  readonly created_at: string;
+  /** Who created it: id of the API key or the person, or `sandbox`. */
+  readonly created_by: string;
+  /** When the last card was compared; null until then. */
+  readonly compared_at: string | null;
+  /** When the card program was cut over; null if it was not. */
+  readonly cut_over_at: string | null;
+  /** Who cut it over: id of the API key or the person, or `sandbox`; null if it was not cut over. */
+  readonly cut_over_by: string | null;
+  /** Why it was cut over; null if it was not. */
+  readonly note: string | null;
+};
+
 /** Connector record. */
 export type ConnectorRecord = {
   /** Name of the connector in the settings. */
@@ -1138,6 +1264,23 @@ export type CreateCaseBody = {
   readonly text?: string | undefined;
   /** Another way to reach you, such as a name and a telephone number. At most 500 characters. */
   readonly contact?: string | undefined;
+};
+
+/** The body of create_comparison. */
+export type CreateComparisonBody = {
+  /** The card program that the cards moved to. */
+  readonly program_id: string;
+  /** Name of the file, for people. At most 255 characters. */
+  readonly name: string;
+  /** SHA-256 of the file, 64 hex digits in lower case. */
+  readonly sha256: string;
+  /** Number of cards in the file. 1 to 10,000,000. */
+  readonly card_count: number;
+  /**
+   * Compares the books as they were just after this time, at least a minute ago. If omitted, the books as they
+   * are: only such a comparison can be cut over.
+   */
+  readonly as_of?: string | undefined;
 };
 
 /** The body of create_incident. */
@@ -1446,6 +1589,12 @@ export type CurrentSession = {
   readonly sandbox_seconds_ahead: number | null;
 };
 
+/** The body of cut_over. */
+export type CutOverBody = {
+  /** Why; stored with the comparison, without card numbers and keys. At most 500 characters. */
+  readonly note: string;
+};
+
 /** Database state: the response of stop_database, start_database. */
 export type DatabaseState = {
   /** Status of the database server. */
@@ -1576,6 +1725,46 @@ export type DayRecord = {
   readonly closed_by: string | null;
   /** What they checked; null if it is not closed, and in events. */
   readonly note: string | null;
+};
+
+/** Difference record. */
+export type DifferenceRecord = {
+  /** Number of the difference in its comparison, from 1. */
+  readonly number: number;
+  /** The card. */
+  readonly card_id: string;
+  /**
+   * Probable reason. card_only_there: the file has a card that is missing or closed here; card_only_here: the
+   * file does not have the card; other_currency; other_status; transfer_only_there: the balance differs, and no
+   * transfer here explains it; transfer_only_here: the balance differs by one transfer here; other_balance: the
+   * balance differs by another amount than that of one transfer here; hold_only_there: the hold is missing here;
+   * hold_released_there: the hold is open here and not in the file; hold_captured_there: the same, and the
+   * balance there is lower by at most its amount; other_hold_amount.
+   */
+  readonly reason:
+    | 'card_only_there'
+    | 'card_only_here'
+    | 'other_currency'
+    | 'other_status'
+    | 'transfer_only_there'
+    | 'transfer_only_here'
+    | 'other_balance'
+    | 'hold_only_there'
+    | 'hold_released_there'
+    | 'hold_captured_there'
+    | 'other_hold_amount';
+  /** Currency, as an ISO 4217 code. */
+  readonly currency: string;
+  /** The balance of the card, or the amount of the hold, here; null if it is missing. */
+  readonly here: Sum | null;
+  /** The same in the file; null if it is missing. */
+  readonly there: Sum | null;
+  /** The transfer here that explains it, or the hold here; null if there is none. */
+  readonly transfer_id: string | null;
+  /** The reference of the hold; null without one. */
+  readonly reference: string | null;
+  /** The difference in one sentence, for people. */
+  readonly message: string;
 };
 
 /** Direction limits. */
@@ -2449,6 +2638,38 @@ export type ListCasesQuery = {
   readonly request_id?: string | undefined;
 };
 
+/** The query of list_comparisons. */
+export type ListComparisonsQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only comparisons of this card program. */
+  readonly program_id?: string | undefined;
+};
+
+/** The query of list_differences. */
+export type ListDifferencesQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only differences with this reason. */
+  readonly reason?:
+    | 'card_only_there'
+    | 'card_only_here'
+    | 'other_currency'
+    | 'other_status'
+    | 'transfer_only_there'
+    | 'transfer_only_here'
+    | 'other_balance'
+    | 'hold_only_there'
+    | 'hold_released_there'
+    | 'hold_captured_there'
+    | 'other_hold_amount'
+    | undefined;
+};
+
 /** The query of list_errors. */
 export type ListErrorsQuery = {
   /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
@@ -2694,16 +2915,27 @@ export type MoveClockBody = {
 
 /** Move in line. */
 export type MoveInLine = {
-  /** card: a card and its balance; hold: an open hold on a card of an earlier line. */
-  readonly kind: 'card' | 'hold';
+  /**
+   * card: a card and its balance; hold: an open hold on a card that has moved in; transfer: a finished transfer
+   * of the old ledger, so that a repetition of it is refused here; change: another balance of a card that has
+   * moved in; release: a hold of a move-in that was released in the old ledger.
+   */
+  readonly kind: 'card' | 'hold' | 'transfer' | 'change' | 'release';
   /**
    * Id that you choose for the card: 1 to 255 visible ASCII characters, not of the form of a generated id.
    */
   readonly card_id: string;
   /** Only for a card: currency as an ISO 4217 code; the program's currency if omitted. */
   readonly currency?: string | undefined;
-  /** For a card: its balance, including what is on hold, in minor units. 0 to 999,999,999,999. */
+  /**
+   * For a card or a change: its balance, including what is on hold, in minor units. 0 to 999,999,999,999.
+   */
   readonly balance?: number | undefined;
+  /**
+   * For a change: the balance that the card has here, so that it changes only once, in minor units. 0 to
+   * 999,999,999,999.
+   */
+  readonly balance_before?: number | undefined;
   /** Only for a card: its status; active if omitted. */
   readonly status?: 'preactive' | 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | undefined;
   /**
@@ -2721,10 +2953,17 @@ export type MoveInLine = {
   /** For a hold: when it expires, at most 90 days from now. */
   readonly expires_at?: string | undefined;
   /**
-   * Only for a hold: your reference for it, which no other transfer of the program may have. At most 255
-   * characters.
+   * Only for a hold or a transfer: your reference for it, which no other transfer of the program may have. At
+   * most 255 characters.
    */
   readonly reference?: string | undefined;
+  /**
+   * Only for a transfer: the Idempotency-Key of the request that created it. It is kept for 30 days. At most 255
+   * characters.
+   */
+  readonly idempotency_key?: string | undefined;
+  /** For a release: the hold here. */
+  readonly transfer_id?: string | undefined;
   /** Only for a hold: text for people. At most 255 characters. */
   readonly description?: string | undefined;
 };
@@ -6239,8 +6478,8 @@ export type Operations = {
   /**
    * add_move_in_lines: Add the next lines to a move-in: create cards with their balances, and hold money.
    * Requires an operator key. Error codes: `add_move_in_lines_schema`, `move_in_not_found`, `move_in_undone`,
-   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `insufficient_funds`, `limit_exceeded`,
-   * `unknown_add_move_in_lines`.
+   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `idempotency_key_exists`, `insufficient_funds`,
+   * `limit_exceeded`, `unknown_add_move_in_lines`.
    */
   readonly add_move_in_lines: {
     readonly call: {
@@ -6278,6 +6517,68 @@ export type Operations = {
       readonly options?: CallOptions | undefined;
     };
     readonly reply: MoveInRecord;
+  };
+  /**
+   * create_comparison: Create a comparison of a card program with a balance file of its old ledger, before its
+   * cards are added. Requires an operator key. Error codes: `create_comparison_schema`, `idempotency_key_exists`,
+   * `program_not_found`, `unknown_create_comparison`.
+   */
+  readonly create_comparison: {
+    readonly call: { readonly body: CreateComparisonBody; readonly options?: KeyedCallOptions | undefined };
+    readonly reply: ComparisonRecord;
+  };
+  /**
+   * add_compared_cards: Add the next cards to a comparison, and find their differences. Requires an operator key.
+   * Error codes: `add_compared_cards_schema`, `comparison_not_found`, `unknown_add_compared_cards`.
+   */
+  readonly add_compared_cards: {
+    readonly call: {
+      readonly params: { readonly comparison_id: string };
+      readonly body: AddComparedCardsBody;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: ComparisonRecord;
+  };
+  /**
+   * list_comparisons: List the comparisons, newest first. Requires an operator key. Error codes:
+   * `list_comparisons_schema`, `unknown_list_comparisons`.
+   */
+  readonly list_comparisons: {
+    readonly call: { readonly query?: ListComparisonsQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: Page<ComparisonRecord>;
+  };
+  /**
+   * get_comparison: Get a comparison: how many cards are compared, its sums, its differences by reason, and its
+   * report. Requires an operator key. Error codes: `comparison_not_found`, `unknown_get_comparison`.
+   */
+  readonly get_comparison: {
+    readonly call: { readonly params: { readonly comparison_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: ComparisonRecord;
+  };
+  /**
+   * list_differences: List the differences that a comparison has found, in the order of the cards. Requires an
+   * operator key. Error codes: `list_differences_schema`, `comparison_not_found`, `unknown_list_differences`.
+   */
+  readonly list_differences: {
+    readonly call: {
+      readonly params: { readonly comparison_id: string };
+      readonly query?: ListDifferencesQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: Page<DifferenceRecord>;
+  };
+  /**
+   * cut_over: Sign the report of an equal comparison, and enable the transfers of its card program. Requires an
+   * operator key. Error codes: `cut_over_schema`, `idempotency_key_exists`, `comparison_not_found`,
+   * `cut_over_refused`, `unknown_cut_over`.
+   */
+  readonly cut_over: {
+    readonly call: {
+      readonly params: { readonly comparison_id: string };
+      readonly body: CutOverBody;
+      readonly options?: KeyedCallOptions | undefined;
+    };
+    readonly reply: ComparisonRecord;
   };
   /**
    * create_key: Create an API key; its secret is shown once. Requires an operator key. Error codes:
@@ -6745,6 +7046,10 @@ export type ErrorRows = {
   readonly move_in_undone: ErrorRow;
   /** The move-in cannot be undone, because money of its cards has moved since. */
   readonly move_in_used: ErrorRow;
+  /** The comparison does not exist. */
+  readonly comparison_not_found: ErrorRow;
+  /** The card program cannot be cut over with this comparison. */
+  readonly cut_over_refused: ErrorRow;
   /** The amount is not a whole number of minor units from 1 to 999,999,999,999. */
   readonly invalid_amount: ErrorRow;
   /** The request appears to contain a card number. The service does not accept card numbers. */
@@ -7005,6 +7310,18 @@ export type ErrorRows = {
   readonly get_move_in_schema: ErrorRow;
   /** The request does not match the schema of undo_move_in. */
   readonly undo_move_in_schema: ErrorRow;
+  /** The request does not match the schema of create_comparison. */
+  readonly create_comparison_schema: ErrorRow;
+  /** The request does not match the schema of add_compared_cards. */
+  readonly add_compared_cards_schema: ErrorRow;
+  /** The request does not match the schema of list_comparisons. */
+  readonly list_comparisons_schema: ErrorRow;
+  /** The request does not match the schema of get_comparison. */
+  readonly get_comparison_schema: ErrorRow;
+  /** The request does not match the schema of list_differences. */
+  readonly list_differences_schema: ErrorRow;
+  /** The request does not match the schema of cut_over. */
+  readonly cut_over_schema: ErrorRow;
   /** The request does not match the schema of create_key. */
   readonly create_key_schema: ErrorRow;
   /** The request does not match the schema of list_keys. */
@@ -7283,6 +7600,18 @@ export type ErrorRows = {
   readonly unknown_get_move_in: ErrorRow;
   /** The move-in could not be undone because of an internal error. */
   readonly unknown_undo_move_in: ErrorRow;
+  /** The comparison could not be created because of an internal error. */
+  readonly unknown_create_comparison: ErrorRow;
+  /** The cards could not be compared because of an internal error. */
+  readonly unknown_add_compared_cards: ErrorRow;
+  /** The comparisons could not be listed because of an internal error. */
+  readonly unknown_list_comparisons: ErrorRow;
+  /** The comparison could not be read because of an internal error. */
+  readonly unknown_get_comparison: ErrorRow;
+  /** The differences could not be listed because of an internal error. */
+  readonly unknown_list_differences: ErrorRow;
+  /** The card program could not be cut over because of an internal error. */
+  readonly unknown_cut_over: ErrorRow;
   /** The key could not be created because of an internal error. */
   readonly unknown_create_key: ErrorRow;
   /** The keys could not be listed because of an internal error. */

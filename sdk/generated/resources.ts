@@ -11,6 +11,7 @@ import {
 import type { Send } from '../send.ts';
 import type {
   AccessRecord,
+  AddComparedCardsBody,
   AddMoveInLinesBody,
   AddSettlementLinesBody,
   AnswerSandboxCaseBody,
@@ -35,10 +36,12 @@ import type {
   ClockRecord,
   CloseBreakBody,
   CloseDayBody,
+  ComparisonRecord,
   Connectors,
   CountErrorsQuery,
   CreateCardBody,
   CreateCaseBody,
+  CreateComparisonBody,
   CreateIncidentBody,
   CreateKeyBody,
   CreateMoveInBody,
@@ -48,8 +51,10 @@ import type {
   CreateTransferBody,
   CreateWebhookBody,
   CurrentSession,
+  CutOverBody,
   DatabaseState,
   DayRecord,
+  DifferenceRecord,
   EndedSession,
   ErrorCounts,
   EventPage,
@@ -83,6 +88,8 @@ import type {
   ListBreaksQuery,
   ListCardsQuery,
   ListCasesQuery,
+  ListComparisonsQuery,
+  ListDifferencesQuery,
   ListErrorsQuery,
   ListEventsQuery,
   ListFundingMovementsQuery,
@@ -664,8 +671,8 @@ export class MoveInsResource {
   /**
    * add_move_in_lines: Add the next lines to a move-in: create cards with their balances, and hold money.
    * Requires an operator key. Error codes: `add_move_in_lines_schema`, `move_in_not_found`, `move_in_undone`,
-   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `insufficient_funds`, `limit_exceeded`,
-   * `unknown_add_move_in_lines`.
+   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `idempotency_key_exists`, `insufficient_funds`,
+   * `limit_exceeded`, `unknown_add_move_in_lines`.
    */
   addLines(moveInId: string, body: AddMoveInLinesBody, options?: CallOptions): Promise<WithResponse<MoveInRecord>> {
     return this.#send('add_move_in_lines', { params: { move_in_id: moveInId }, body, options });
@@ -699,6 +706,91 @@ export class MoveInsResource {
    */
   undo(moveInId: string, body: UndoMoveInBody, options?: CallOptions): Promise<WithResponse<MoveInRecord>> {
     return this.#send('undo_move_in', { params: { move_in_id: moveInId }, body, options });
+  }
+}
+
+/** Comparisons of card programs with the ledgers that their cards move in from; for operators. */
+export class ComparisonsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * create_comparison: Create a comparison of a card program with a balance file of its old ledger, before its
+   * cards are added. Requires an operator key. Error codes: `create_comparison_schema`, `idempotency_key_exists`,
+   * `program_not_found`, `unknown_create_comparison`.
+   */
+  create(body: CreateComparisonBody, options?: KeyedCallOptions): Promise<WithResponse<ComparisonRecord>> {
+    return this.#send('create_comparison', { body, options });
+  }
+
+  /**
+   * add_compared_cards: Add the next cards to a comparison, and find their differences. Requires an operator key.
+   * Error codes: `add_compared_cards_schema`, `comparison_not_found`, `unknown_add_compared_cards`.
+   */
+  addCards(
+    comparisonId: string,
+    body: AddComparedCardsBody,
+    options?: CallOptions,
+  ): Promise<WithResponse<ComparisonRecord>> {
+    return this.#send('add_compared_cards', { params: { comparison_id: comparisonId }, body, options });
+  }
+
+  /**
+   * list_comparisons: List the comparisons, newest first. Requires an operator key. Error codes:
+   * `list_comparisons_schema`, `unknown_list_comparisons`.
+   */
+  list(query: ListComparisonsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<ComparisonRecord>>> {
+    return this.#send('list_comparisons', { query, options });
+  }
+
+  /** Every item of list_comparisons, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  listAll(query: ListComparisonsQuery = {}, options?: CallOptions): AsyncGenerator<ComparisonRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * get_comparison: Get a comparison: how many cards are compared, its sums, its differences by reason, and its
+   * report. Requires an operator key. Error codes: `comparison_not_found`, `unknown_get_comparison`.
+   */
+  get(comparisonId: string, options?: CallOptions): Promise<WithResponse<ComparisonRecord>> {
+    return this.#send('get_comparison', { params: { comparison_id: comparisonId }, options });
+  }
+
+  /**
+   * list_differences: List the differences that a comparison has found, in the order of the cards. Requires an
+   * operator key. Error codes: `list_differences_schema`, `comparison_not_found`, `unknown_list_differences`.
+   */
+  differences(
+    comparisonId: string,
+    query: ListDifferencesQuery = {},
+    options?: CallOptions,
+  ): Promise<WithResponse<Page<DifferenceRecord>>> {
+    return this.#send('list_differences', { params: { comparison_id: comparisonId }, query, options });
+  }
+
+  /** Every item of list_differences, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  differencesAll(
+    comparisonId: string,
+    query: ListDifferencesQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<DifferenceRecord, void, undefined> {
+    return everyItem((cursor) => this.differences(comparisonId, { ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * cut_over: Sign the report of an equal comparison, and enable the transfers of its card program. Requires an
+   * operator key. Error codes: `cut_over_schema`, `idempotency_key_exists`, `comparison_not_found`,
+   * `cut_over_refused`, `unknown_cut_over`.
+   */
+  cutOver(
+    comparisonId: string,
+    body: CutOverBody,
+    options?: KeyedCallOptions,
+  ): Promise<WithResponse<ComparisonRecord>> {
+    return this.#send('cut_over', { params: { comparison_id: comparisonId }, body, options });
   }
 }
 
@@ -1904,6 +1996,7 @@ export class Resources {
   readonly days: DaysResource;
   readonly settlementFiles: SettlementFilesResource;
   readonly moveIns: MoveInsResource;
+  readonly comparisons: ComparisonsResource;
   readonly programs: ProgramsResource;
   readonly deposits: DepositsResource;
   readonly withdrawals: WithdrawalsResource;
@@ -1936,6 +2029,7 @@ export class Resources {
     this.days = new DaysResource(send);
     this.settlementFiles = new SettlementFilesResource(send);
     this.moveIns = new MoveInsResource(send);
+    this.comparisons = new ComparisonsResource(send);
     this.programs = new ProgramsResource(send);
     this.deposits = new DepositsResource(send);
     this.withdrawals = new WithdrawalsResource(send);

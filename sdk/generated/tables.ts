@@ -109,6 +109,12 @@ add_move_in_lines POST operator/move-in/{move_in_id}/line funding:write money re
 list_move_ins GET operator/move-in operator:read
 get_move_in GET operator/move-in/{move_in_id} operator:read
 undo_move_in POST operator/move-in/{move_in_id}/undo funding:write money repeatable
+create_comparison POST operator/comparison funding:write optional
+add_compared_cards POST operator/comparison/{comparison_id}/card funding:write repeatable
+list_comparisons GET operator/comparison operator:read
+get_comparison GET operator/comparison/{comparison_id} operator:read
+list_differences GET operator/comparison/{comparison_id}/difference operator:read
+cut_over POST operator/comparison/{comparison_id}/cut-over funding:write optional repeatable
 create_key POST operator/key keys:write optional
 list_keys GET operator/key operator:read
 roll_key POST operator/key/{key_id}/roll keys:write optional
@@ -185,6 +191,8 @@ export const ERROR_LINES: string = `
 409 Request - invalid_incident_status card_not_activated card_suspended card_closed card_expired card_lost card_suspected_fraud invalid_card_status card_not_empty card_not_closed card_erased duplicate_card
 404 Request - move_in_not_found
 409 Request - move_in_undone move_in_used
+404 Request - comparison_not_found
+409 Request - cut_over_refused
 400 Request - invalid_amount card_number_refused amount_too_small amount_too_large
 409 Request - limit_exceeded operator_limit_exceeded
 400 Request - currency_mismatch

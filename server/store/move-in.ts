@@ -1,5 +1,5 @@
 import type { Card } from '../../domain/cards/card.ts';
-import type { MoveInStatus, MoveInTotals } from '../../domain/move-in.ts';
+import type { MoveInLineKind, MoveInStatus, MoveInTotals } from '../../domain/move-in.ts';
 import { CARD_DETAILS, type CardDetails, toCardDetails } from './card.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { ACCOUNT } from './ledger/account.ts';
@@ -108,15 +108,24 @@ const LINE = columns({
   programId: UUID,
   moveInId: UUID,
   lineNumber: INTEGER,
-  /** The card that the line created or took up again, or the card of the hold. */
+  /** Null for a card or a hold. */
+  kind: nullable(word<Exclude<MoveInLineKind, 'card' | 'hold'>>()),
+  /** The card that the line created or took up again, or that it is about. */
   cardId: UUID,
-  /** The transfer that holds the money. Null for a card. */
+  /** The transfer that holds the money, or held it until it was released. Null for other lines. */
   transferId: nullable(UUID),
-  /** The balance of the card, or the amount of the hold, in minor units. */
+  /** In minor units: the balance of the card, the amount of the hold, or what the balance changes by. 0 for other lines. */
   amount: BIGINT,
+  /** The reference of a finished transfer of the old ledger. */
+  reference: nullable(TEXT),
 });
 
 export type StoredLine = RowOf<typeof LINE.columns>;
+
+/** The kind of a stored line. */
+export function kindOf({ kind, transferId }: Pick<StoredLine, 'kind' | 'transferId'>): MoveInLineKind {
+  return kind ?? (transferId === null ? 'card' : 'hold');
+}
 
 export const insertMoveInLines = insertRows('insert_move_in_lines', 'move_in_line', LINE);
 
@@ -167,21 +176,38 @@ const HELD_BY_LINES = `coalesce((
     where placed.program_id = card.program_id and placed.card_id = card.card_id
   ), 0)`;
 
+/** SQL: the sum of the changes of a card by lines of the same move-in. */
+const CHANGED_BY_LINES = `coalesce((
+    select sum(change.amount) from move_in_line as change
+    where change.program_id = card.program_id and change.card_id = card.card_id
+      and change.move_in_id = line.move_in_id and change.kind = 'change' and not change.is_undone
+  ), 0)`;
+
+/** SQL: the newest later move-in with a line about a card that is not undone. */
+const LATER_MOVE_IN = `(
+    select max(later.move_in_id::text)::uuid from move_in_line as later
+    where later.program_id = card.program_id and later.card_id = card.card_id
+      and later.move_in_id > line.move_in_id and not later.is_undone
+  )`;
+
 /**
- * Reads the first line of a move-in that cannot be undone, if there is one: a card whose money has moved since, or that holds money
- * for another transfer. Reads all cards of the move-in, which takes seconds for a large one.
+ * Reads the first line of a move-in that cannot be undone, if there is one: a card whose money has moved since, that holds money
+ * for another transfer, or that a later move-in has changed. Reads all cards of the move-in, which takes seconds for a large one.
  */
 export const findUsedLine = statement(
   'find_used_line',
   { programId: UUID, moveInId: UUID },
-  `select line.line_number, card.name as card_name, line.amount, account.balance, account.currency
+  `select line.line_number, card.name as card_name, account.balance, account.currency,
+      case when line.kind is null then line.amount + ${CHANGED_BY_LINES} else account.balance end::bigint as amount,
+      ${LATER_MOVE_IN} as later_move_in
     from move_in_line as line
     join card on card.program_id = :programId and card.card_id = line.card_id
     join account on account.program_id = :programId and account.account_id = card.account_id
-    where line.program_id = :programId and line.move_in_id = :moveInId and line.transfer_id is null
-      and (account.balance <> line.amount or account.incoming <> 0
+    where line.program_id = :programId and line.move_in_id = :moveInId
+      and (line.kind is null and line.transfer_id is null or line.kind = 'change')
+      and (line.kind is null and account.balance <> line.amount + ${CHANGED_BY_LINES} or account.incoming <> 0
         or account.held <> 0 and account.held <> ${HELD_BY_LINES}
-        or account.sequence > 1 and ${HAS_MOVED})
+        or account.sequence > 1 and ${HAS_MOVED} or ${LATER_MOVE_IN} is not null)
     limit 1`,
 );
 
@@ -191,6 +217,7 @@ export const toUsedLine = columns({
   amount: BIGINT,
   balance: BIGINT,
   currency: CURRENCY,
+  laterMoveIn: nullable(UUID),
 }).read;
 
 const NAMES = { programId: UUID, names: many(TEXT) };
@@ -240,7 +267,8 @@ export const readCardsOfMoveIn = statement(
     cross join lateral (
       select count(*) > 0 as was_moved, (array_agg(move_in_id) filter (where not is_undone))[1] as moved_by
       from move_in_line
-      where move_in_line.program_id = card.program_id and move_in_line.card_id = card.card_id and transfer_id is null
+      where move_in_line.program_id = card.program_id and move_in_line.card_id = card.card_id
+        and kind is null and transfer_id is null
     ) as line`,
 );
 

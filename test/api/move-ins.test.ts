@@ -156,19 +156,26 @@ describe('add_move_in_lines', () => {
   });
 });
 
-test('a hold needs a card of the same move-in', async () => {
-  const programId = await programWith();
-  await inProgram(programId).cards.create({ card_id: 'stranger' });
-  const [first, second] = [[card('one', 100)], [hold('one', 10)]];
-  const { move_in_id: id } = await create(programId, first);
-  await add(id, 1, first);
-  for (const name of ['one', 'stranger', 'nobody']) {
-    const { move_in_id: other } = await create(programId, second);
-    expect(await refusalOf(add(other, 1, [hold(name, 1)]))).toMatchObject({
-      Code: 'card_not_found',
-      field: '/lines/0/card_id',
-    });
+test('a line about a card needs an open card in this ledger', async () => {
+  const { programId } = await moveIn([card('one', 100)]);
+  const service = inProgram(programId);
+  await service.cards.create({ card_id: 'closed' });
+  await service.cards.update('closed', { status: 'closed' });
+  const { move_in_id: id } = await create(programId, [hold('one', 10)]);
+  for (const name of ['closed', 'nobody']) {
+    for (const line of [
+      hold(name, 1),
+      { kind: 'change', card_id: name, balance_before: 0, balance: 1 },
+      { kind: 'release', card_id: name, transfer_id: `tr_${'0'.repeat(32)}` },
+      { kind: 'transfer', card_id: name, reference: 'old' },
+    ]) {
+      expect(await refusalOf(add(id, 1, [line]))).toMatchObject({
+        Code: 'card_not_found',
+        field: '/lines/0/card_id',
+      });
+    }
   }
+  expect(await add(id, 1, [hold('one', 10)])).toMatchObject({ status: 'moved' });
 });
 
 test('refuses other lines under the numbers of lines that have taken effect', async () => {

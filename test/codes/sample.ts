@@ -50,7 +50,7 @@ function idsIn({ status, body }: RawResponse, before: Ids): Ids {
 /** Returns the request with the ids of the records that were created before it. */
 function about(request: SampleRequest, ids: Ids): SampleRequest {
   const path = request.path.replace(
-    /\{((?:transfer|webhook|case|incident|attempt|person|file|move_in)_id)\}/,
+    /\{((?:transfer|webhook|case|incident|attempt|person|file|move_in|comparison)_id)\}/,
     (_, name: string) => String(ids[name]),
   );
   return { ...request, path };
@@ -85,7 +85,7 @@ export function expectSample(code: ErrorCode, response: RawResponse): void {
 /** Removes ids, versions and current times, because they differ between runs. All other text must match exactly. */
 function withoutIds(text: string): string {
   return text
-    .replaceAll(/\b(req|tr|rpl|inc|apr|stl|mvi)_[0-9a-f]{32}\b/g, '$1_…')
+    .replaceAll(/\b(req|tr|rpl|inc|apr|stl|mvi|cmp)_[0-9a-f]{32}\b/g, '$1_…')
     .replaceAll(/(?<=^|its version is \\)"[\w-]{16}\\?"/g, 'a version')
     .replaceAll(/\b20\d\d-\d\d-\d\dT[0-9:]{8}(\.\d{3})?Z/g, (_time, fraction) => (fraction ? 'a time' : 'a midnight'));
 }

@@ -179,6 +179,7 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   break: 'brk_none',
   settlementFile: 'stl_none',
   moveIn: 'mvi_none',
+  comparison: 'cmp_none',
   person: 'per_none',
   approval: 'apr_none',
 });

@@ -1,3 +1,4 @@
+import { toWireId } from '../../../domain/identifier.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import {
   type Capture,
@@ -14,6 +15,7 @@ import { REPLICATED } from '../connection/standby.ts';
 import { NAMED_TRANSFER, type NamedTransfer } from '../ledger/account.ts';
 import {
   BIGINT,
+  BOOLEAN,
   CURRENCY,
   columns,
   insertRows,
@@ -72,7 +74,8 @@ const WITH_CARDS = `join card on card.program_id = transfer.program_id and card.
     on destination.program_id = transfer.program_id and destination.card_id = transfer.destination_card_id`;
 
 /**
- * Reads which of the references are taken, and by which transfers. Must come after the references were locked. A failed transfer
+ * Reads which of the references are taken, and by which transfers. A reference can also belong to a finished transfer of the ledger that
+ * a card moved in from: then `transfer_id` is the id of the move-in, and `moved_in` is true. Must come after the references were locked. A failed transfer
  * takes its reference again if its processor later says that it has moved, or may have moved, the money.
  */
 export const readReferences = statementOfRows(
@@ -81,12 +84,12 @@ export const readReferences = statementOfRows(
   `select found.* from :sent
     cross join lateral (
       select * from (
-        select program_id, reference, transfer_id, status, expires_at from transfer
+        select program_id, reference, transfer_id, status, expires_at, false as moved_in from transfer
         where transfer.program_id = sent.program_id and transfer.reference = sent.reference
           and transfer.status in (${wordList(STATUSES_WITH_REFERENCE)})
         union all
         select ended.* from (
-          select program_id, reference, transfer_id, status, expires_at from transfer
+          select program_id, reference, transfer_id, status, expires_at, false as moved_in from transfer
           where transfer.program_id = sent.program_id and transfer.reference = sent.reference offset 0
         ) as ended cross join lateral (
           select late_approval_at, contradicted_at, contradiction_settled_at from processor_attempt
@@ -95,6 +98,10 @@ export const readReferences = statementOfRows(
         ) as attempt
         where ended.status = 'failed' and (attempt.late_approval_at is not null
           or attempt.contradicted_at is not null and attempt.contradiction_settled_at is null)
+        union all
+        select program_id, reference, move_in_id, 'completed', null, true from move_in_line
+        where move_in_line.program_id = sent.program_id and move_in_line.reference = sent.reference
+          and not move_in_line.is_undone
       ) as taker limit 1
     ) as found`,
 );
@@ -105,7 +112,19 @@ export const REFERENCE_TAKER = columns({
   transferId: UUID,
   status: word<TransferStatus>(),
   expiresAt: nullable(TIME),
+  movedIn: BOOLEAN,
 });
+
+/** The id on the wire of what has a reference: a transfer, or the move-in with a transfer of the old ledger. */
+export function takerId({
+  transferId,
+  movedIn = false,
+}: {
+  readonly transferId: string;
+  readonly movedIn?: boolean;
+}): string {
+  return toWireId(movedIn ? 'mvi' : 'tr', transferId);
+}
 
 /** The columns of a transfer that completes immediately. The others follow from these, and each column costs time. */
 const COMPLETED = TRANSFER.omit(

@@ -39,6 +39,10 @@ const SUBJECTS: Readonly<Record<ApprovableId, Subject | null>> = {
   create_deposit: PROGRAM,
   create_withdrawal: PROGRAM,
   create_move_in: null,
+  cut_over: {
+    operation: 'get_comparison',
+    shows: ['program_id', 'name', 'sha256', 'status', 'report', 'compared_at'],
+  },
   create_key: null,
   erase_person: null,
   change_approval_policy: { operation: 'get_approval_policy', shows: ['rules', 'expires_after_hours'] },

@@ -125,6 +125,7 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   // One request has the lines of many cards, and its error names none of them.
   add_move_in_lines: ['lines'],
   undo_move_in: ['note'],
+  cut_over: ['note'],
   close_day: ['note'],
   '': PAIR,
 };

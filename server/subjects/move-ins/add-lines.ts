@@ -1,10 +1,12 @@
+import { hash } from 'node:crypto';
 import { type ReadLine, readMoveInLine } from '../../../contract/reading/read-move-in-line.ts';
 import { type Card, newAccountOf } from '../../../domain/cards/card.ts';
+import type { RefusalCode } from '../../../domain/error-codes.ts';
 import type { DomainEvent } from '../../../domain/event.ts';
-import { toWireId } from '../../../domain/identifier.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { type Account, available, canGive, canTake } from '../../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
-import { type CountedLine, exceeding, LINE_REFUSALS, openingBalance, withLines } from '../../../domain/move-in.ts';
+import { type CountedLine, changeBalance, exceeding, LINE_REFUSALS, withLines } from '../../../domain/move-in.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { begin, countsOf } from '../../../domain/transfers/create-transfer.ts';
 import { type Hold, newTransfer, plainTerms, type Transfer } from '../../../domain/transfers/transfer.ts';
@@ -12,6 +14,7 @@ import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/
 import { loadProgram } from '../../calls/program.ts';
 import { toCardRecord } from '../../calls/records/card.ts';
 import { creatorOf, toTransferRecord } from '../../calls/records/transfer.ts';
+import { storedKeyOf } from '../../calls/responses/stored-key.ts';
 import { ensureFunding } from '../../commit/ensure-funding.ts';
 import { transact } from '../../commit/transaction.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
@@ -19,6 +22,14 @@ import { idAt } from '../../foundation/ids.ts';
 import { type CardDetails, deleteCardMetadata, insertCardMetadata } from '../../store/card.ts';
 import type { Decision, Loaded, Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
+import {
+  insertStoredResponses,
+  type KeyedResponse,
+  type KeyInScope,
+  keyInScope,
+  readStoredResponses,
+  toStoredResponses,
+} from '../../store/idempotency.ts';
 import { type CounterChangeOf, insertCounters, sumChanges, updateCounters } from '../../store/ledger/limits.ts';
 import { shareSwitchAndLockNames } from '../../store/locks.ts';
 import {
@@ -26,6 +37,7 @@ import {
   insertCardAccounts,
   insertCards,
   insertMoveInLines,
+  kindOf,
   type LineWithCard,
   lockAccountsOfMoveIn,
   lockMoveIn,
@@ -40,9 +52,16 @@ import {
 } from '../../store/move-in.ts';
 import { type Program, readProgramRules, toRulesNow } from '../../store/program.ts';
 import { mergeWrites } from '../../store/sql.ts';
-import { insertHolds, insertOpenTransfers, REFERENCE_TAKER, readReferences } from '../../store/transfers/transfer.ts';
+import {
+  insertHolds,
+  insertOpenTransfers,
+  REFERENCE_TAKER,
+  readReferences,
+  readTransfersForChange,
+  takerId,
+} from '../../store/transfers/transfer.ts';
 import { auditOf } from '../audit/audit.ts';
-import { LockedAccounts } from './locked-accounts.ts';
+import { LockedAccounts, ReleasedHolds } from './locked-accounts.ts';
 import { loadMoveIn, requireMoveIn, toMoveInRecord } from './move-ins.ts';
 
 // Invariant: A line of a move-in takes effect once
@@ -54,7 +73,9 @@ type AddCall = Call<'add_move_in_lines'>;
 /** A line and its number in the file. `at` is its JSON pointer in the request. */
 type NumberedLine = { readonly line: ReadLine; readonly number: number; readonly at: string };
 
-type LoadName = 'names' | 'moveIns' | 'stored' | 'accounts' | 'rules' | 'cards' | 'references';
+type LoadName =
+  | ('names' | 'moveIns' | 'stored' | 'accounts' | 'rules' | 'cards')
+  | ('references' | 'responses' | 'transfers');
 
 type Added = { readonly moveIn: MoveIn; readonly hasMoved: boolean };
 
@@ -81,12 +102,15 @@ export async function addMoveInLines(service: Service, call: AddCall): Promise<R
   }
   const names = [...new Set(lines.map(({ line }) => line.card_id))];
   const created = lines.flatMap(({ line }) => (line.kind === 'card' ? [line.card_id] : []));
-  const references = lines.flatMap(({ line }) => (line.kind === 'hold' ? (line.reference ?? []) : []));
+  const references = lines.flatMap(({ line }) => ('reference' in line ? (line.reference ?? []) : []));
+  const keys = lines.flatMap(({ line }) => keyOf(programId, line) ?? []);
+  const released = lines.flatMap(({ line }) => releasedId(line) ?? []);
   const load: Record<LoadName, Statement | null> = {
     names: shareSwitchAndLockNames(
       [
         ...created.map((name) => ({ programId, kind: 'card' as const, name })),
         ...references.map((name) => ({ programId, kind: 'reference' as const, name })),
+        ...keys,
       ],
       'wait',
     ),
@@ -97,6 +121,9 @@ export async function addMoveInLines(service: Service, call: AddCall): Promise<R
     cards: readCardsOfMoveIn({ programId, names }),
     references:
       references.length === 0 ? null : readReferences(references.map((reference) => ({ programId, reference }))),
+    responses: keys.length === 0 ? null : readStoredResponses(keys),
+    transfers:
+      released.length === 0 ? null : readTransfersForChange(released.map((transferId) => ({ programId, transferId }))),
   };
   const { moveIn, hasMoved } = await transact<Added, LoadName>(
     service.ofProgram(programId),
@@ -105,6 +132,17 @@ export async function addMoveInLines(service: Service, call: AddCall): Promise<R
     (loaded, batchId) => decide(call, program, lines, loaded, batchId),
   );
   return { record: toMoveInRecord(moveIn), moneyMoved: hasMoved ? 'yes' : 'no' };
+}
+
+/** The idempotency key that a line keeps, in the scope of create_transfer. */
+function keyOf(programId: string, line: ReadLine): KeyInScope | undefined {
+  if (line.kind !== 'transfer' || line.idempotency_key === undefined) return undefined;
+  return keyInScope(programId, 'create_transfer', storedKeyOf(line.idempotency_key));
+}
+
+/** The inner UUID of the hold that a line releases. Undefined for other lines, and for an id of another form. */
+function releasedId(line: ReadLine): string | undefined {
+  return line.kind === 'release' ? fromWireId('tr', line.transfer_id) : undefined;
 }
 
 function currencyOf(line: ReadLine, program: Program): readonly string[] {
@@ -177,13 +215,57 @@ function refuseOtherLines(call: AddCall, lines: readonly NumberedLine[], stored:
   const known = new Map(stored.map((line) => [line.lineNumber, line]));
   for (const { line, number, at } of lines) {
     const before = known.get(number);
-    if (before === undefined) continue;
-    const amount = BigInt(line.kind === 'card' ? line.balance : line.amount);
-    const isHold = before.transferId !== null;
-    if (before.cardName === line.card_id && before.amount === amount && isHold === (line.kind === 'hold')) continue;
-    const message = `Line ${number} is another one than before: a ${isHold ? 'hold on' : 'line for'} the card '${before.cardName}' has taken effect. Was the file changed? To move another file in, undo this one first.`;
+    if (before === undefined || isStored(line, before)) continue;
+    const what = {
+      card: 'a line for',
+      hold: 'a hold on',
+      transfer: 'a transfer of',
+      change: 'a change of',
+      release: 'the release of a hold on',
+    };
+    const message = `Line ${number} is another one than before: ${what[kindOf(before)]} the card '${before.cardName}' has taken effect. Was the file changed? To move another file in, undo this one first.`;
     throw schemaRefusal(call, message, at);
   }
+}
+
+function isStored(line: ReadLine, stored: LineWithCard): boolean {
+  if (line.kind !== kindOf(stored) || line.card_id !== stored.cardName) return false;
+  switch (line.kind) {
+    case 'card':
+      return stored.amount === BigInt(line.balance);
+    case 'hold':
+      return stored.amount === BigInt(line.amount);
+    case 'transfer':
+      return stored.reference === (line.reference ?? null);
+    case 'change':
+      return stored.amount === BigInt(line.balance) - BigInt(line.balance_before);
+    case 'release':
+      return stored.transferId === releasedId(line);
+  }
+}
+
+/** What a request with a key of the old ledger gets. */
+const KEY_OF_OLD_LEDGER = {
+  fingerprint: hash('sha256', 'a request to the old ledger'),
+  meaning: null,
+  status: 409,
+  subjectId: null,
+  body: null,
+  code: 'idempotency_key_exists',
+  message:
+    'This Idempotency-Key was used in the ledger that the card moved in from. Its request may have been carried out there. Look there before you send it with a new key.',
+  field: null,
+  eventIndex: null,
+} as const;
+
+/** Returns the refusal of a line. `field` is a JSON pointer in the line. */
+function refuse(
+  { number, at }: Pick<NumberedLine, 'number' | 'at'>,
+  code: keyof typeof LINE_REFUSALS & RefusalCode,
+  message: string,
+  field: string,
+): Refusal {
+  return new Refusal(code, `Line ${number}: ${message}`, { field: `${at}${field}` });
 }
 
 /** The books of a card program while the lines of a request are added, one after the other. */
@@ -197,6 +279,9 @@ class Books {
   readonly #moveInId: string;
   readonly #cards: Map<string, CardOfMoveIn>;
   readonly #takenBy: Map<string, string>;
+  readonly #responses: ReturnType<typeof toStoredResponses>;
+  readonly #released: ReleasedHolds;
+  readonly #keys: KeyedResponse[] = [];
   readonly #created: CardDetails[] = [];
   readonly #reopened: CardDetails[] = [];
   readonly #createdAccounts = new Map<string, string>();
@@ -208,7 +293,7 @@ class Books {
   constructor(call: AddCall, program: Program, moveInId: string, loaded: Loaded<LoadName>) {
     const [row] = loaded.rules;
     if (row === undefined) throw new Error('the card program of a move-in does not exist');
-    const { now, rules } = toRulesNow(row);
+    const { now, rules, switches } = toRulesNow(row);
     this.now = now;
     this.#call = call;
     this.#program = program;
@@ -221,26 +306,43 @@ class Books {
       cards.filter(({ card }) => this.accounts.has(card.accountId)).map((one) => [one.card.name, one]),
     );
     this.#takenBy = new Map(
-      loaded.references.map((found) => REFERENCE_TAKER.read(found)).map((taker) => [taker.reference, taker.transferId]),
+      loaded.references
+        .map((found) => REFERENCE_TAKER.read(found))
+        .map((taker) => [
+          taker.reference,
+          taker.movedIn ? `a line of the move-in ${takerId(taker)}` : `the transfer ${takerId(taker)}`,
+        ]),
     );
+    this.#responses = toStoredResponses(loaded.responses);
+    this.#released = new ReleasedHolds(program.programId, { now, rules, switches }, loaded.transfers, this.accounts);
   }
 
   /** Adds a line. Returns what is stored about it. */
   add(numbered: NumberedLine): Omit<StoredLine, 'programId' | 'moveInId'> {
-    return numbered.line.kind === 'card'
-      ? this.#addCard(numbered, numbered.line)
-      : this.#addHold(numbered, numbered.line);
+    const { line, number } = numbered;
+    const nothing = { lineNumber: number, kind: null, transferId: null, reference: null };
+    if (line.kind === 'card') return { ...nothing, ...this.#addCard(numbered, line) };
+    const card = this.#cards.get(line.card_id)?.card;
+    if (card === undefined || card.status === 'closed' || card.connectorId !== null) {
+      throw refuse(numbered, 'card_not_found', LINE_REFUSALS.card_not_found(line.card_id), '/card_id');
+    }
+    const about = { ...nothing, cardId: card.cardId };
+    if (line.kind === 'hold') return { ...about, ...this.#addHold(numbered, line, card) };
+    const { kind } = line;
+    if (kind === 'change') return { ...about, kind, amount: this.#change(numbered, line, card) };
+    if (kind === 'release') return { ...about, kind, ...this.#release(numbered, line, card) };
+    this.#keep(numbered, line);
+    return { ...about, kind, reference: line.reference ?? null, amount: 0n };
   }
 
   #addCard(
     { number, at }: NumberedLine,
     line: Extract<ReadLine, { readonly kind: 'card' }>,
-  ): Omit<StoredLine, 'programId' | 'moveInId'> {
+  ): Pick<StoredLine, 'cardId' | 'amount'> {
     const name = line.card_id;
     const known = this.#cards.get(name);
     if (known !== undefined && !known.isLeftBehind) {
-      const message = `Line ${number}: ${LINE_REFUSALS.duplicate_card(name)}`;
-      throw new Refusal('duplicate_card', message, { field: `${at}/card_id` });
+      throw refuse({ number, at }, 'duplicate_card', LINE_REFUSALS.duplicate_card(name), '/card_id');
     }
     const { programId } = this.#program;
     const currency = line.currency ?? this.#program.currency;
@@ -280,7 +382,7 @@ class Books {
     const type = known === undefined ? ('card.created' as const) : ('card.updated' as const);
     this.#events.push({ type, programId, subjectId: name, payload: JSON.stringify(toCardRecord(details)) });
     this.counted.push({ kind: 'card', currency, amount });
-    return { lineNumber: number, cardId: card.cardId, transferId: null, amount };
+    return { cardId: card.cardId, amount };
   }
 
   /** Gives the card's account its opening balance. Returns the account. `known` is the account of a card that moves in again. */
@@ -296,25 +398,84 @@ class Books {
       this.accounts.add(account);
     }
     if (amount === 0n) return account;
-    const posted = openingBalance(this.accounts.ofProgram('world', card.currency), account, amount);
+    const posted = changeBalance(account, this.accounts.ofProgram('world', card.currency), amount);
     if (posted === undefined) {
-      const message = `Line ${number}: ${LINE_REFUSALS.limit_exceeded(card.currency)}`;
-      throw new Refusal('limit_exceeded', message, { field: `${at}/balance` });
+      throw refuse({ number, at }, 'limit_exceeded', LINE_REFUSALS.limit_exceeded(card.currency), '/balance');
     }
     this.accounts.post(posted, card);
     return posted.destination;
   }
 
+  /** Changes the balance of a card. Returns by how much. */
+  #change(numbered: NumberedLine, line: Extract<ReadLine, { readonly kind: 'change' }>, card: Card): bigint {
+    const account = this.accounts.get(card.accountId);
+    const { currency } = card;
+    const by = BigInt(line.balance) - BigInt(line.balance_before);
+    if (account.balance !== BigInt(line.balance_before)) {
+      const message = `Line ${numbered.number}: the card '${card.name}' has ${formatMoney(account.balance, currency)}, and not the ${formatMoney(BigInt(line.balance_before), currency)} of 'balance_before'.`;
+      throw schemaRefusal(this.#call, message, `${numbered.at}/balance_before`);
+    }
+    const posted = changeBalance(account, this.accounts.ofProgram('world', currency), by);
+    if (posted === undefined && by > 0n) {
+      throw refuse(numbered, 'limit_exceeded', LINE_REFUSALS.limit_exceeded(currency), '/balance');
+    }
+    if (posted === undefined) {
+      const message = LINE_REFUSALS.too_little_available(card.name, currency, available(account), -by);
+      throw refuse(numbered, 'insufficient_funds', message, '/balance');
+    }
+    this.accounts.post(posted, card);
+    this.counted.push({ kind: 'change', currency, amount: by });
+    return by;
+  }
+
+  /** Releases a hold on a card, as a cancellation does. */
+  #release(
+    numbered: NumberedLine,
+    line: Extract<ReadLine, { readonly kind: 'release' }>,
+    card: Card,
+  ): Pick<StoredLine, 'transferId' | 'amount'> {
+    const transferId = releasedId(line) ?? '';
+    const amount = this.#released.release(transferId, card);
+    if (amount === undefined) {
+      const message = `Line ${numbered.number}: the transfer ${line.transfer_id} is not an open hold on the card '${card.name}'.`;
+      throw schemaRefusal(this.#call, message, `${numbered.at}/transfer_id`);
+    }
+    this.counted.push({ kind: 'release', currency: card.currency, amount });
+    return { transferId, amount };
+  }
+
+  /** Keeps the reference and the idempotency key of a finished transfer of the old ledger. */
+  #keep(numbered: NumberedLine, line: Extract<ReadLine, { readonly kind: 'transfer' }>): void {
+    const { programId } = this.#program;
+    const moveIn = `a line of the move-in ${toWireId('mvi', this.#moveInId)}`;
+    if (line.reference !== undefined) this.#takeReference(numbered, line.reference, moveIn);
+    const key = keyOf(programId, line);
+    if (key === undefined) return;
+    const known = this.#responses.get(key.keyHash);
+    // A move-in that was undone has stored the key before.
+    const isFromMoveIn = known?.code === 'idempotency_key_exists';
+    const isTwice = this.#keys.some(({ keyHash }) => keyHash === key.keyHash);
+    if (isTwice || (known !== undefined && !isFromMoveIn)) {
+      const taker = isTwice ? 'an earlier line' : 'a request to this service';
+      const message = LINE_REFUSALS.idempotency_key_exists(line.idempotency_key ?? '', taker);
+      throw refuse(numbered, 'idempotency_key_exists', message, '/idempotency_key');
+    }
+    if (known === undefined) this.#keys.push({ ...key, ...KEY_OF_OLD_LEDGER, requestId: this.#call.requestId });
+  }
+
+  #takeReference(numbered: Pick<NumberedLine, 'number' | 'at'>, reference: string, taker: string): void {
+    const before = this.#takenBy.get(reference);
+    if (before !== undefined) {
+      throw refuse(numbered, 'duplicate_reference', LINE_REFUSALS.duplicate_reference(reference, before), '/reference');
+    }
+    this.#takenBy.set(reference, taker);
+  }
+
   #addHold(
     { number, at }: NumberedLine,
     line: Extract<ReadLine, { readonly kind: 'hold' }>,
-  ): Omit<StoredLine, 'programId' | 'moveInId'> {
-    const found = this.#cards.get(line.card_id);
-    if (found?.movedBy !== this.#moveInId) {
-      const message = `Line ${number}: ${LINE_REFUSALS.card_not_found(line.card_id)}`;
-      throw new Refusal('card_not_found', message, { field: `${at}/card_id` });
-    }
-    const { card } = found;
+    card: Card,
+  ): Pick<StoredLine, 'transferId' | 'amount'> {
     const amount = BigInt(line.amount);
     const ends = { source: this.accounts.get(card.accountId), destination: this.accounts.get(card.fundingAccountId) };
     this.#refuseHold(card, ends, amount, { number, at });
@@ -338,7 +499,7 @@ class Books {
       payload: JSON.stringify(record),
     });
     this.counted.push({ kind: 'hold', currency: card.currency, amount });
-    return { lineNumber: number, cardId: card.cardId, transferId: transfer.transferId, amount };
+    return { transferId: transfer.transferId, amount };
   }
 
   #refuseHold(
@@ -348,12 +509,12 @@ class Books {
     { number, at }: Pick<NumberedLine, 'number' | 'at'>,
   ): void {
     if (!canTake(source, amount)) {
-      const message = `Line ${number}: ${LINE_REFUSALS.insufficient_funds(name, currency, available(source), amount)}`;
-      throw new Refusal('insufficient_funds', message, { field: `${at}/amount` });
+      const message = LINE_REFUSALS.insufficient_funds(name, currency, available(source), amount);
+      throw refuse({ number, at }, 'insufficient_funds', message, '/amount');
     }
     if (!canGive(destination, amount)) {
-      const message = `Line ${number}: the holds of the card program would exceed ${formatMoney(MAXIMUM_BALANCE, currency)}.`;
-      throw new Refusal('limit_exceeded', message, { field: `${at}/amount` });
+      const message = `the holds of the card program would exceed ${formatMoney(MAXIMUM_BALANCE, currency)}.`;
+      throw refuse({ number, at }, 'limit_exceeded', message, '/amount');
     }
   }
 
@@ -366,14 +527,8 @@ class Books {
     const { now } = this;
     const { reference = null } = line;
     const transferId = idAt(now);
-    if (reference !== null) {
-      const taker = this.#takenBy.get(reference);
-      if (taker !== undefined) {
-        const message = `Line ${number}: ${LINE_REFUSALS.duplicate_reference(reference, `the transfer ${toWireId('tr', taker)}`)}`;
-        throw new Refusal('duplicate_reference', message, { field: `${at}/reference` });
-      }
-      this.#takenBy.set(reference, transferId);
-    }
+    if (reference !== null)
+      this.#takeReference({ number, at }, reference, `the transfer ${toWireId('tr', transferId)}`);
     const creation = {
       ...{ programId: card.programId, transferId, requestId: this.#call.requestId, idempotencyKey: null },
       createdBy: creatorOf(this.#call.caller),
@@ -400,6 +555,7 @@ class Books {
       ownerId,
     }));
     const counts = sumChanges(this.#counts);
+    const events = [...this.#events, ...this.#released.events()];
     const cards = [...this.#created, ...this.#reopened];
     return [
       ...(newAccounts.length === 0 ? [] : [insertCardAccounts({ sent: newAccounts, now })]),
@@ -414,8 +570,10 @@ class Books {
             insertHolds(this.#holds),
             mergeWrites([updateCounters(counts), insertCounters(counts)]),
           ]),
+      ...this.#released.writes(),
       ...this.accounts.writes(now),
-      insertEvents(batchId, this.#events, now, this.#call),
+      ...(this.#keys.length === 0 ? [] : [insertStoredResponses(this.#keys, batchId, now)]),
+      ...(events.length === 0 ? [] : [insertEvents(batchId, events, now, this.#call)]),
     ];
   }
 }

@@ -1,6 +1,16 @@
+import type { Card } from '../../../domain/cards/card.ts';
+import type { DomainEvent } from '../../../domain/event.ts';
 import type { Account, Posted } from '../../../domain/ledger/ledger.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { decideCancel } from '../../../domain/transfers/change-transfer.ts';
+import type { TransferPlan } from '../../../domain/transfers/create-transfer.ts';
+import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import { toTransferRecord } from '../../calls/records/transfer.ts';
 import type { Row, Statement } from '../../store/connection/database.ts';
 import { type CausedPosting, insertPostings, toAccount, updateAccounts } from '../../store/ledger/account.ts';
+import { sumChanges, updateCounters } from '../../store/ledger/limits.ts';
+import type { toRulesNow } from '../../store/program.ts';
+import { deleteHolds, toTransferWithHold, updateTransfers } from '../../store/transfers/transfer.ts';
 
 /** The locked accounts of a move-in and their postings, while its lines are added or undone one after the other. */
 export class LockedAccounts {
@@ -65,3 +75,84 @@ export class LockedAccounts {
 }
 
 type CardOfPosting = { readonly programId: string; readonly cardId: string };
+
+type Reading = Pick<ReturnType<typeof toRulesNow>, 'now' | 'rules' | 'switches'>;
+
+/** Holds that lines of a move-in release, as a cancellation does. */
+export class ReleasedHolds {
+  readonly #programId: string;
+  readonly #reading: Reading;
+  readonly #transfers: Map<string, ReturnType<typeof toTransferWithHold>>;
+  readonly #accounts: LockedAccounts;
+  readonly #canceled: (TransferPlan & { readonly hold: null })[] = [];
+
+  /** `rows` are the transfers of the lines. */
+  constructor(programId: string, reading: Reading, rows: readonly Row[], accounts: LockedAccounts) {
+    this.#programId = programId;
+    this.#reading = reading;
+    const transfers = rows.map((row) => toTransferWithHold(row));
+    this.#transfers = new Map(transfers.map((one) => [one.transfer.transferId, one]));
+    this.#accounts = accounts;
+  }
+
+  /** Returns a transfer of the lines, or undefined. */
+  transfer(transferId: string): Transfer | undefined {
+    return this.#transfers.get(transferId)?.transfer;
+  }
+
+  /** Releases the hold of a transfer on a card. Returns its amount, or undefined if it is not an open hold on this card. */
+  release(transferId: string, card: Card): bigint | undefined {
+    const existing = this.#transfers.get(transferId);
+    if (existing === undefined || !isOpenHold(existing.transfer, card)) return undefined;
+    this.#transfers.delete(transferId);
+    const { now, rules, switches } = this.#reading;
+    const plan = decideCancel(
+      // A hold that has expired is released here, too, instead of by the job.
+      { ...existing, transfer: { ...existing.transfer, expiresAt: null } },
+      {
+        ...{ programId: this.#programId, now, rules, switches, card, destinationCard: undefined },
+        account: (accountId) => this.#accounts.get(accountId),
+        usage: unused,
+        connectorState: unused,
+        referenceTakenBy: undefined,
+      },
+    );
+    if (plan instanceof Refusal) throw plan;
+    for (const account of plan.accounts) this.#accounts.change(account);
+    const { expiresAt, amount } = existing.transfer;
+    this.#canceled.push({ ...plan, hold: null, transfer: { ...plan.transfer, expiresAt } });
+    return amount;
+  }
+
+  events(): readonly DomainEvent[] {
+    return this.#canceled.map(({ event: type, transfer }) => {
+      const record = toTransferRecord(transfer);
+      return { type, programId: this.#programId, subjectId: record.transfer_id, payload: JSON.stringify(record) };
+    });
+  }
+
+  writes(): readonly Statement[] {
+    if (this.#canceled.length === 0) return [];
+    const transfers = this.#canceled.map(({ transfer }) => transfer);
+    const counts = this.#canceled.flatMap((plan) =>
+      plan.counts.map((change) => ({ programId: this.#programId, ...change })),
+    );
+    return [updateTransfers(transfers), deleteHolds(transfers), updateCounters(sumChanges(counts))];
+  }
+}
+
+/** Only holds on cards of this ledger: a processor must be asked about its own. */
+function isOpenHold({ status, type, cardId, capture }: Transfer, card: Card): boolean {
+  return (
+    status === 'pending' &&
+    type === 'unload' &&
+    capture === 'manual' &&
+    cardId === card.cardId &&
+    card.connectorId === null
+  );
+}
+
+/** The rules of a cancellation read no usage and no connectors. */
+function unused(): never {
+  throw new Error('releasing a hold reads no usage and no connectors');
+}

@@ -137,13 +137,7 @@ export function toMoveInRecord(moveIn: MoveIn): MoveInRecord {
     line_count: moveIn.lineCount,
     lines_received: moveIn.linesReceived,
     lines_undone: moveIn.linesUndone,
-    totals: Object.entries(totals).map(([currency, { cards, balance, holds, held }]) => ({
-      currency,
-      cards,
-      balance: toWireSum(BigInt(balance)),
-      holds,
-      held: toWireSum(BigInt(held)),
-    })),
+    totals: toTotals(totals),
     adds_up: statedTotals === null || moveIn.status !== 'moved' ? null : agree(statedTotals, totals),
     created_at: new Date(moveIn.createdAt).toISOString(),
     created_by: moveIn.createdBy,
@@ -154,4 +148,14 @@ export function toMoveInRecord(moveIn: MoveIn): MoveInRecord {
   };
 }
 
-const toMoment = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
+/** Returns sums as defined by the contract. */
+export const toTotals = (totals: MoveInTotals): MoveInRecord['totals'] =>
+  Object.entries(totals).map(([currency, { cards, balance, holds, held }]) => ({
+    currency,
+    cards,
+    balance: toWireSum(BigInt(balance)),
+    holds,
+    held: toWireSum(BigInt(held)),
+  }));
+
+export const toMoment = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());

@@ -1,24 +1,22 @@
 import { MAX_MOVE_IN_LINES } from '../../../contract/move-ins.ts';
 import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
+import { toWireId } from '../../../domain/identifier.ts';
 import { formatMoney } from '../../../domain/ledger/money.ts';
-import { type CountedLine, takeBack, withLines } from '../../../domain/move-in.ts';
+import { type CountedLine, changeBalance, withLines } from '../../../domain/move-in.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import { decideCancel, type TransferWithHold } from '../../../domain/transfers/change-transfer.ts';
-import type { TransferPlan } from '../../../domain/transfers/create-transfer.ts';
 import { type Call, OperationFailure, type Reply, type Service } from '../../calls/call.ts';
 import { readRows, surveyRows } from '../../calls/read-rows.ts';
 import { toCardRecord } from '../../calls/records/card.ts';
-import { toTransferRecord } from '../../calls/records/transfer.ts';
 import { transact } from '../../commit/transaction.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { CardDetails } from '../../store/card.ts';
 import type { Decision, Loaded, Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
-import { sumChanges, updateCounters } from '../../store/ledger/limits.ts';
 import { shareSwitchAndLockNames } from '../../store/locks.ts';
 import {
   type CardOfMoveIn,
   findUsedLine,
+  kindOf,
   type LineWithCard,
   lockAccountsOfMoveIn,
   lockMoveIn,
@@ -33,14 +31,9 @@ import {
   updateMoveIn,
 } from '../../store/move-in.ts';
 import { readProgramRules, toRulesNow } from '../../store/program.ts';
-import {
-  deleteHolds,
-  readTransfersForChange,
-  toTransferWithHold,
-  updateTransfers,
-} from '../../store/transfers/transfer.ts';
+import { readTransfersForChange } from '../../store/transfers/transfer.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
-import { LockedAccounts } from './locked-accounts.ts';
+import { LockedAccounts, ReleasedHolds } from './locked-accounts.ts';
 import { loadMoveIn, requireMoveIn, toMoveInRecord } from './move-ins.ts';
 
 type UndoCall = Call<'undo_move_in'>;
@@ -98,8 +91,16 @@ function refuseUsed(used: {
   readonly amount: bigint;
   readonly balance: bigint;
   readonly currency: string;
+  readonly laterMoveIn: string | null;
 }): Refusal {
-  const { lineNumber, cardName, amount, balance, currency } = used;
+  const { lineNumber, cardName, amount, balance, currency, laterMoveIn } = used;
+  if (laterMoveIn !== null) {
+    const later = toWireId('mvi', laterMoveIn);
+    return new Refusal(
+      'move_in_used',
+      `The move-in ${later} has changed the card '${cardName}' of line ${lineNumber} since. Undo that one first.`,
+    );
+  }
   const message =
     balance === amount
       ? `The card '${cardName}' of line ${lineNumber} has transfers that are not from the move-in. Reverse or cancel them first.`
@@ -153,9 +154,8 @@ class Books {
   readonly #programId: string;
   readonly #reading: ReturnType<typeof toRulesNow>;
   readonly #cards: ReadonlyMap<string, CardOfMoveIn>;
-  readonly #transfers: ReadonlyMap<string, TransferWithHold>;
+  readonly #released: ReleasedHolds;
   readonly #closed: CardDetails[] = [];
-  readonly #canceled: (TransferPlan & { readonly hold: null })[] = [];
 
   constructor(programId: string, loaded: Loaded<LoadName>) {
     const [row] = loaded.rules;
@@ -165,50 +165,51 @@ class Books {
     this.now = this.#reading.now;
     this.accounts = new LockedAccounts(loaded.accounts);
     this.#cards = new Map(loaded.cards.map((found) => toCardOfMoveIn(found)).map((one) => [one.card.cardId, one]));
-    this.#transfers = new Map(
-      loaded.transfers.map((found) => toTransferWithHold(found)).map((one) => [one.transfer.transferId, one]),
-    );
+    this.#released = new ReleasedHolds(programId, this.#reading, loaded.transfers, this.accounts);
   }
 
-  /** Undoes a line: cancels its hold, or takes the balance of its card back and closes the card. */
+  /**
+   * Undoes a line: cancels its hold, takes its balance or its change back, or frees its reference. A released hold stays released, and
+   * an idempotency key stays kept.
+   */
   undo(line: LineWithCard): void {
     const details = this.#cards.get(line.cardId);
     if (details === undefined) throw new Error('the card of a line does not exist');
-    const { currency } = details.card;
-    if (line.transferId === null) this.#close(details, line);
-    else this.#cancel(line.transferId, details);
-    this.counted.push({ kind: line.transferId === null ? 'card' : 'hold', currency, amount: line.amount });
+    const kind = kindOf(line);
+    if (kind === 'card') this.#close(details, line);
+    else if (kind === 'hold') this.#cancel(line.transferId ?? '', details, line);
+    else if (kind === 'change') this.#changeBack(details, line);
+    this.counted.push({ kind, currency: details.card.currency, amount: line.amount });
   }
 
-  #cancel(transferId: string, { card }: CardDetails): void {
-    const existing = this.#transfers.get(transferId);
-    if (existing === undefined) throw new Error('the transfer of a line does not exist');
-    // A hold that was canceled or has expired holds nothing. If it was captured, the line of its card refuses.
-    if (existing.transfer.status !== 'pending') return;
-    const { now, rules, switches } = this.#reading;
-    const plan = decideCancel(
-      // A hold that has expired is released here, too, instead of by the job.
-      { ...existing, transfer: { ...existing.transfer, expiresAt: null } },
-      {
-        ...{ programId: this.#programId, now, rules, switches, card, destinationCard: undefined },
-        account: (accountId) => this.accounts.get(accountId),
-        usage: unused,
-        connectorState: unused,
-        referenceTakenBy: undefined,
-      },
-    );
-    if (plan instanceof Refusal) throw plan;
-    for (const account of plan.accounts) this.accounts.change(account);
-    const { expiresAt } = existing.transfer;
-    this.#canceled.push({ ...plan, hold: null, transfer: { ...plan.transfer, expiresAt } });
+  #cancel(transferId: string, details: CardOfMoveIn, line: LineWithCard): void {
+    const transfer = this.#released.transfer(transferId);
+    if (transfer === undefined) throw new Error('the transfer of a line does not exist');
+    if (transfer.capturedAmount > transfer.reversedAmount) throw this.#refuse(details, line);
+    // A hold that was canceled or has expired holds nothing.
+    this.#released.release(transferId, details.card);
+  }
+
+  /** Takes the change of a balance back. */
+  #changeBack(details: CardOfMoveIn, line: LineWithCard): void {
+    const { card, hasMoved } = details;
+    const account = this.accounts.get(card.accountId);
+    const posted = changeBalance(account, this.accounts.ofProgram('world', account.currency), -line.amount);
+    if (hasMoved || posted === undefined) throw this.#refuse(details, line);
+    this.accounts.post(posted, card);
+  }
+
+  #refuse({ card }: CardOfMoveIn, { lineNumber, cardName }: LineWithCard): Refusal {
+    const { balance, currency } = this.accounts.get(card.accountId);
+    return refuseUsed({ lineNumber, cardName, amount: balance, balance, currency, laterMoveIn: null });
   }
 
   #close({ card, hasMoved, ...shown }: CardOfMoveIn, { lineNumber, cardName, amount }: LineWithCard): void {
     const account = this.accounts.get(card.accountId);
     const { balance, currency } = account;
     const isUsed = balance !== amount || hasMoved || account.held !== 0n || account.incoming !== 0n;
-    if (isUsed) throw refuseUsed({ lineNumber, cardName, amount, balance, currency });
-    const posted = takeBack(account, this.accounts.ofProgram('world', currency));
+    if (isUsed) throw refuseUsed({ lineNumber, cardName, amount, balance, currency, laterMoveIn: null });
+    const posted = changeBalance(account, this.accounts.ofProgram('world', currency), -balance);
     if (posted !== undefined) this.accounts.post(posted, card);
     this.#closed.push({
       ...shown,
@@ -222,15 +223,8 @@ class Books {
   writes(call: UndoCall, batchId: string): readonly Statement[] {
     const { now } = this;
     const programId = this.#programId;
-    const transfers = this.#canceled.map(({ transfer }) => transfer);
-    const counts = sumChanges(
-      this.#canceled.flatMap((plan) => plan.counts.map((change) => ({ programId, ...change }))),
-    );
     const events = [
-      ...this.#canceled.map(({ event: type, transfer }) => {
-        const record = toTransferRecord(transfer);
-        return { type, programId, subjectId: record.transfer_id, payload: JSON.stringify(record) };
-      }),
+      ...this.#released.events(),
       ...this.#closed.map((details) => ({
         type: 'card.updated' as const,
         programId,
@@ -239,15 +233,10 @@ class Books {
       })),
     ];
     return [
-      ...(transfers.length === 0 ? [] : [updateTransfers(transfers), deleteHolds(transfers), updateCounters(counts)]),
+      ...this.#released.writes(),
       ...(this.#closed.length === 0 ? [] : [updateCards(this.#closed)]),
       ...this.accounts.writes(now),
       ...(events.length === 0 ? [] : [insertEvents(batchId, events, now, call)]),
     ];
   }
-}
-
-/** The rules of a cancellation read no usage and no connectors. */
-function unused(): never {
-  throw new Error('undoing a move-in reads no usage and no connectors');
 }

@@ -1,6 +1,4 @@
-import type { SwitchChangeRecord } from '../../../contract/events/access.ts';
-import type { ChangeSwitchBody, SwitchPreview, SwitchRecord } from '../../../contract/service/switch.ts';
-import { type DomainEvent, EVERY_PROGRAM } from '../../../domain/event.ts';
+import type { ChangeSwitchBody, SwitchPreview } from '../../../contract/service/switch.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { allDisabling, type SwitchSetting, scopeOf } from '../../../domain/switch.ts';
 import { type Call, type CallContext, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
@@ -8,12 +6,11 @@ import { readFuture } from '../../calls/fields.ts';
 import { requireConnector } from '../../calls/processors.ts';
 import { loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import { toSwitchRecord } from '../../calls/records/switch.ts';
+import { settingWrites, toSwitchRecord } from '../../calls/records/switch.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
-import { lowestIdAt, newId } from '../../foundation/ids.ts';
+import { lowestIdAt } from '../../foundation/ids.ts';
 import type { Row } from '../../store/connection/database.ts';
-import { insertEvents } from '../../store/events/insert-events.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';
 import { HOLD_SWITCH } from '../../store/locks.ts';
 import {
@@ -26,7 +23,7 @@ import {
   toScheduledInScope,
 } from '../../store/overview/switch-preview.ts';
 import { readTransferCounts, toHourlyCount } from '../../store/overview/transfer-count.ts';
-import { READ_WHOLE_SWITCH, toSwitchReading, writeSwitch } from '../../store/switch.ts';
+import { READ_WHOLE_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 
 // Invariant: After the response to a request that disables a scope, nothing in that scope completes
@@ -63,28 +60,13 @@ export async function changeSwitch(service: Service, call: Call<'change_switch'>
         since: now,
         until: readFuture(call, 'until', body.until, now)?.getTime() ?? null,
       };
-      const record = toSwitchRecord(setting, now);
+      const { record, writes } = settingWrites(call, setting, { batchId, now });
       const json = JSON.stringify(record);
       const { programId } = setting;
-      const subjectId = record.program_id ?? 'service';
-      const writes = [
-        writeSwitch(newId(), setting),
-        insertEvents(batchId, changeEvents(record, programId), now, call),
-        ...auditOf(call, { programId, subjectId, details: json }),
-      ];
-      return { record, json, subjectId: programId ?? NO_PROGRAM, writes };
+      const audited = auditOf(call, { programId, subjectId: record.program_id ?? 'service', details: json });
+      return { record, json, subjectId: programId ?? NO_PROGRAM, writes: [...writes, ...audited] };
     },
   });
-}
-
-/** Returns an event for operators, and an event without reason and actor for the card program or for every program. */
-function changeEvents(record: SwitchRecord, programId: string | null): readonly DomainEvent[] {
-  const { reason: _reason, actor: _actor, ...shown }: SwitchChangeRecord & SwitchRecord = record;
-  const event = { type: 'switch.changed' as const, subjectId: record.program_id ?? 'service' };
-  return [
-    { ...event, programId: null, payload: JSON.stringify(record) },
-    { ...event, programId: programId ?? EVERY_PROGRAM, payload: JSON.stringify(shown) },
-  ];
 }
 
 /**

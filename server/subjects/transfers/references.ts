@@ -1,13 +1,12 @@
-import { toWireId } from '../../../domain/identifier.ts';
 import { statusAt, type Transfer } from '../../../domain/transfers/transfer.ts';
 import { OperationFailure } from '../../calls/call.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Row } from '../../store/connection/database.ts';
-import { REFERENCE_TAKER } from '../../store/transfers/transfer.ts';
+import { REFERENCE_TAKER, takerId } from '../../store/transfers/transfer.ts';
 import type { CreateRequest, DueRequest, TransferRequest } from './request.ts';
 import type { Outcome } from './respond.ts';
 
-type Taker = Pick<Transfer, 'transferId' | 'status' | 'expiresAt'>;
+type Taker = Pick<Transfer, 'transferId' | 'status' | 'expiresAt'> & { readonly movedIn?: boolean };
 
 /** Returned instead of an outcome if the reference belongs to an expired hold whose expiry is not stored yet. */
 export class AwaitsExpiry {
@@ -31,10 +30,10 @@ export class References {
     if (transfer.reference !== null) this.#takers.set(keyOf(transfer), transfer);
   }
 
-  /** Returns the wire id of the transfer that has the request's reference, or undefined if the reference is free. */
+  /** Returns the id on the wire of what has the request's reference (see {@link takerId}), or undefined if the reference is free. */
   takenBy(request: Pick<CreateRequest, 'programId' | 'terms'>, now: number): string | undefined {
     const taker = this.#takerFor(request);
-    return taker === undefined || statusAt(taker, now) === 'expired' ? undefined : toWireId('tr', taker.transferId);
+    return taker === undefined || statusAt(taker, now) === 'expired' ? undefined : takerId(taker);
   }
 
   /** Returns the expiry that must be stored before the request's transfer, or undefined. */
