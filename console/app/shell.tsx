@@ -1,3 +1,4 @@
+import { CircleUserRound, Menu, Search } from 'lucide-preact';
 import { Component, type ComponentChildren } from 'preact';
 import { useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
@@ -17,9 +18,9 @@ import { settingKey } from '../format/operators/switch.ts';
 import { formatDuration, formatMoment } from '../format/times.ts';
 import { useChosenProgram } from './chosen-program.ts';
 import { KeysDialog, useKeyboard } from './keyboard.tsx';
-import { ProgramPrompt } from './program-chooser.tsx';
+import { ProgramChooser, ProgramPrompt } from './program-chooser.tsx';
 import { findRoute, GROUPS, preload, ROUTES, type Route } from './routes.ts';
-import { TopBar } from './top-bar.tsx';
+import { ThemeButton } from './theme.tsx';
 
 const SearchPalette = later(async () => (await import('../screens/search/search-palette.tsx')).SearchPalette);
 const CallerDialog = later(async () => (await import('./caller-dialog.tsx')).CallerDialog);
@@ -342,4 +343,68 @@ class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, 
       </Page>
     );
   }
+}
+
+const SEARCH = 'Search by name, id, card or amount';
+
+/** The bar above every screen, with the search, the card program, the signed-in caller and the theme. */
+function TopBar({
+  onSearch,
+  onKeys,
+  onCaller,
+  onNavigation,
+  isNavigationOpen,
+}: {
+  readonly onSearch: () => void;
+  readonly onKeys: () => void;
+  readonly onCaller: () => void;
+  readonly onNavigation: () => void;
+  readonly isNavigationOpen: boolean;
+}) {
+  const { mode, name, role, caller, personId } = useSession();
+  const who = caller === 'sandbox' ? 'No key' : (name ?? (personId === null ? 'A key' : 'A person'));
+  return (
+    <header class="top">
+      <button
+        class="icon-button menu"
+        type="button"
+        aria-expanded={isNavigationOpen}
+        aria-controls="navigation"
+        aria-label="Screens"
+        onClick={onNavigation}
+      >
+        <Menu />
+      </button>
+      <a class="brand" href={hrefTo('/console')}>
+        Transfer Service
+      </a>
+      <span class={`mode ${mode}`}>{mode}</span>
+      <button class="search-button" type="button" aria-label={SEARCH} onClick={onSearch}>
+        <Search />
+        <span>{SEARCH}</span>
+        <span class="key" aria-hidden="true">
+          /
+        </span>
+      </button>
+      <ProgramChooser />
+      <button class="caller" type="button" onClick={onCaller}>
+        <span class="hidden">Signed in: </span>
+        <span class="caller-name">{who}</span>
+        {role !== null && <small>{role}</small>}
+        <CircleUserRound />
+      </button>
+      <ThemeButton />
+      <button
+        class="icon-button keys-button"
+        type="button"
+        aria-label="Keyboard shortcuts"
+        title="Keyboard shortcuts (?)"
+        onClick={onKeys}
+      >
+        <span class="key" aria-hidden="true">
+          ?
+        </span>
+      </button>
+    </header>
+  );
 }

@@ -26,6 +26,11 @@ export const ATTEMPT_WORDS: Readonly<Record<Status, StatusWord>> = {
   reversed: { word: 'reversed', tone: 'quiet' },
 };
 
+/** The word for the status of an attempt. A newer service may have a status that this console doesn't know. */
+export function attemptWord(status: Status): StatusWord {
+  return ATTEMPT_WORDS[status] ?? { word: status, tone: 'quiet' };
+}
+
 /** Says what a status means for the money. */
 export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
   ready: 'The order waits to be sent to the processor.',

@@ -1,25 +1,27 @@
-import { useId, useState } from 'preact/hooks';
-import type { AuditEntryRecord } from '../../../sdk/client.ts';
-import { CopyButton } from '../../components/button.tsx';
+import './audit.css';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import type { AuditEntryRecord, AuditPortion } from '../../../sdk/client.ts';
+import { Button, CopyButton } from '../../components/button.tsx';
 import { useCsvExport } from '../../components/csv-export.tsx';
 import { Details } from '../../components/details.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Filters, PeriodFilter } from '../../components/filters.tsx';
 import { Id } from '../../components/id.tsx';
-import { Empty } from '../../components/loaded.tsx';
+import { Empty, Progress } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { PagedList } from '../../components/paged-list.tsx';
+import { client } from '../../data/client.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
+import { formatCount } from '../../format/amounts.ts';
 import { ACTIONS, describeEntry, type Part } from '../../format/audit.ts';
 import { kindOfSubject } from '../../format/ids.ts';
 import { nameOfActor } from '../../format/names.ts';
 import { boundsOf } from '../../format/times.ts';
-import './audit.css';
-import { VerifyChain } from './verify-chain.tsx';
 
 const PAGE_ROWS = 50;
 
@@ -201,6 +203,98 @@ function EntryDetails({ entry }: { readonly entry: AuditEntryRecord }) {
       <p class="quiet">
         Hash <code>{hash}</code>
         <CopyButton text={hash} label="Copy the hash" />, previous hash <code>{previous_hash}</code>
+      </p>
+    </div>
+  );
+}
+
+type Verification = {
+  readonly isRunning: boolean;
+  readonly verified: number;
+  readonly last: AuditPortion;
+  readonly at: string;
+};
+
+/** Verifies the whole log in batches, and shows its last position and hash, for the user to note elsewhere. */
+function VerifyChain() {
+  const [found, setFound] = useState<Verification | undefined>(undefined);
+  const [isRunning, setRunning] = useState(false);
+  const [error, setError] = useState<Error | undefined>(undefined);
+  const leaving = useRef<AbortController | undefined>(undefined);
+  useEffect(() => () => leaving.current?.abort(), []);
+  const verify = async () => {
+    leaving.current?.abort();
+    const controller = new AbortController();
+    const { signal } = controller;
+    leaving.current = controller;
+    setRunning(true);
+    setError(undefined);
+    setFound(undefined);
+    try {
+      let verified = 0;
+      for (let after: number | null = 0; after !== null && !signal.aborted; ) {
+        const last: AuditPortion = await client.audit.verify(after === 0 ? {} : { after }, { signal });
+        verified += last.verified;
+        after = last.intact ? last.next_after : null;
+        setFound({ isRunning: after !== null, verified, last, at: new Date().toISOString() });
+      }
+    } catch (thrown) {
+      if (!signal.aborted) setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    }
+    if (!signal.aborted) setRunning(false);
+  };
+  return (
+    <>
+      <p>
+        <Button onClick={verify} pending={isRunning}>
+          Verify the log
+        </Button>
+      </p>
+      {error !== undefined && <ErrorRecord error={error} stale={found !== undefined} />}
+      {isRunning && (
+        <Progress
+          label={found === undefined ? 'Verifying' : `Verified up to entry ${formatCount(found.last.position)}`}
+          value={found?.last.position}
+          max={Math.max(found?.last.head?.position ?? 1, 1)}
+        />
+      )}
+      {found !== undefined && !found.isRunning && <Verdict found={found} />}
+    </>
+  );
+}
+
+function Verdict({ found: { verified, last, at } }: { readonly found: Verification }) {
+  const { intact, first_broken: broken, position, hash } = last;
+  return (
+    <div role="status" class="loaded">
+      {intact ? (
+        <p class="answer">
+          The log is intact: {formatCount(verified)} {verified === 1 ? 'entry' : 'entries'} checked, none changed,
+          removed, inserted or moved.
+        </p>
+      ) : (
+        <p class="answer unknown">
+          <b>The log is not intact.</b> {broken?.message} Nothing after it was checked. See{' '}
+          <a href="/guides/audit">the guide</a>.
+        </p>
+      )}
+      <Details
+        facts={[
+          ['Last entry', formatCount(position)],
+          [
+            'Latest hash',
+            <span class="id">
+              <code>{hash}</code>
+              <CopyButton text={`${position} ${hash}`} label="Copy the position and the hash" />
+            </span>,
+          ],
+          ['Verified', <Moment at={at} actual />],
+        ]}
+      />
+      <p class="quiet">
+        Store the position and the hash where no one with access to the database can change them. Only a hash that you
+        noted earlier can show that the latest entries were removed. On the service's host,{' '}
+        <code>audit verify --expect</code> compares that hash with the log.
       </p>
     </div>
   );

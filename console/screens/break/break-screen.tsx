@@ -20,8 +20,7 @@ import { pathOf, shortId } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { ageText, BREAK_KINDS, meaningOf, orderOf, statementOf } from '../../format/operators/processors.ts';
 import { CloseDialog, canNameOrders } from '../processors/breaks.tsx';
-import { readTransfer } from '../transfer/read-transfer.ts';
-import { Timeline } from '../transfer/timeline.tsx';
+import { readTransfer, Timeline } from '../transfer/timeline.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 

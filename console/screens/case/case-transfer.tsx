@@ -3,7 +3,7 @@ import { ErrorRecord } from '../../components/error-record.tsx';
 import { Section } from '../../components/page.tsx';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { readTransfer } from '../transfer/read-transfer.ts';
+import { readTransfer } from '../transfer/timeline.tsx';
 import { TransferActions } from '../transfer/transfer-actions.tsx';
 import { TransferContent } from '../transfer/transfer-screen.tsx';
 

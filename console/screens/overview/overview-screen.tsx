@@ -1,8 +1,8 @@
 import './overview.css';
+import '../../components/charts/charts.css';
 import type { Overview } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { CopyButton } from '../../components/button.tsx';
-import { Sparkline } from '../../components/charts/sparkline.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
@@ -10,12 +10,12 @@ import { Page, Section } from '../../components/page.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
+import { type Area, linePath, type SeriesTone, type Value } from '../../format/charts/paths.ts';
 import { formatLatency, healthOf, isUnused } from '../../format/overview.ts';
 import { formatRate, overviewFigures } from '../../format/overview-figures.ts';
-import { AttentionSection } from './overview-attention.tsx';
+import { type Attention, AttentionSection, useAttention } from './attention.tsx';
 import { Charts } from './overview-charts.tsx';
 import { State } from './overview-state.tsx';
-import { type Attention, useAttention } from './use-attention.tsx';
 
 /** The service updates the overview every second, but people need it less often. */
 const POLL_MILLISECONDS = 2_000;
@@ -180,5 +180,40 @@ function Figures({ overview }: { readonly overview: Overview }) {
         ))}
       </dl>
     </Section>
+  );
+}
+
+const WIDTH = 120;
+const HEIGHT = 28;
+
+/** Keeps the line off the edges. */
+const MARGIN = 3;
+
+/** Shows how a number has changed, without axes. It is interrupted where the number is unknown. The last value has a dot. */
+function Sparkline({
+  values,
+  floor,
+  tone,
+}: {
+  readonly values: readonly Value[];
+  /** The minimum value at the upper edge, so that a tiny change doesn't look large. */
+  readonly floor: number;
+  readonly tone: SeriesTone;
+}) {
+  const times = values.map((_, at) => at);
+  const area: Area = {
+    width: WIDTH - 2 * MARGIN,
+    height: HEIGHT - 2 * MARGIN,
+    first: 0,
+    last: values.length - 1,
+    top: Math.max(floor, ...values.map((value) => value ?? 0)),
+  };
+  const lastOnly = values.map((value, at) => (at === values.length - 1 ? value : null));
+  return (
+    <svg class={`sparkline tone-${tone}`} viewBox={`${-MARGIN} ${-MARGIN} ${WIDTH} ${HEIGHT}`} aria-hidden="true">
+      <path class="sparkline-base" d={`M0 ${area.height}h${area.width}`} />
+      <path d={linePath(times, values, area)} />
+      <path class="sparkline-end" d={linePath(times, lastOnly, area)} />
+    </svg>
   );
 }

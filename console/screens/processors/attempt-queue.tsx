@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { OperatorAttemptRecord, SearchAttemptsQuery } from '../../../sdk/client.ts';
-import { AttemptStatus } from '../../components/attempt-status.tsx';
+import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { SelectField } from '../../components/field.tsx';
@@ -18,7 +18,7 @@ import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { pathOf } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
-import { ATTEMPT_WORDS, canBeResolved, orderOf } from '../../format/operators/processors.ts';
+import { ATTEMPT_WORDS, attemptWord, canBeResolved, orderOf } from '../../format/operators/processors.ts';
 
 const ResolveDialog = later(async () => (await import('../../components/dialogs/resolve-dialog.tsx')).ResolveDialog);
 
@@ -125,7 +125,11 @@ const COLUMNS: readonly Column<OperatorAttemptRecord>[] = [
     onPhone: 'title',
     cell: (row) => <a href={hrefOf(row)}>{sentenceCase(orderOf(row))}</a>,
   },
-  { title: 'Status', onPhone: 'value', cell: ({ status }) => <AttemptStatus status={status} /> },
+  {
+    title: 'Status',
+    onPhone: 'value',
+    cell: ({ status }) => <Badge tone={attemptWord(status).tone}>{attemptWord(status).word}</Badge>,
+  },
   {
     title: 'Unknown since',
     onPhone: 'note',

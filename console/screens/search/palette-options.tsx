@@ -9,10 +9,9 @@ import { useName } from '../../data/names.ts';
 import { useProgramId } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { findCommands, type KnownScreen } from './commands.ts';
-import { hrefOfHit, useDebounced, useFound } from './found.ts';
 import { type Group, type Hit, isExact, KIND_NAMES } from './hits.ts';
 import { amountOf, hrefOfRefusals, hrefOfRequest, type RefusedRequest, readAmount, useRefused } from './refused.ts';
-import { hrefOfSearch, isSearchable } from './search.ts';
+import { hrefOfHit, hrefOfSearch, isSearchable, useDebounced, useFound } from './search.ts';
 import { readWhen, type Timed } from './when.ts';
 
 export type PaletteParts = {

@@ -16,10 +16,9 @@ import { useSession } from '../../data/session.ts';
 import { useDebouncedText, useUrlState } from '../../data/use-url-state.ts';
 import type { IdKind } from '../../format/ids.ts';
 import { boundsOf } from '../../format/times.ts';
-import { hrefOfHit, useFound } from './found.ts';
 import { type Group, type Hit, KIND_TITLES, onlyHit } from './hits.ts';
 import { hrefOfRefusals, hrefOfRequest, type RefusedRequest, readAmount, useRefused } from './refused.ts';
-import { DEBOUNCE_MILLISECONDS, isSearchable, LABEL, openSearch, problemOf } from './search.ts';
+import { DEBOUNCE_MILLISECONDS, hrefOfHit, isSearchable, LABEL, openSearch, problemOf, useFound } from './search.ts';
 import type { Timed } from './when.ts';
 import './search.css';
 

@@ -1,9 +1,17 @@
-import type { TimelineStep, TransferRecord } from '../../../sdk/client.ts';
+import type {
+  CallOptions,
+  ProcessorAttemptRecord,
+  TimelineStep,
+  TransferRecord,
+  TransferService,
+  TransferTimeline,
+} from '../../../sdk/client.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { CardName, WebhookName } from '../../components/name.tsx';
+import { backgroundClient } from '../../data/client.ts';
 
 const KINDS: Readonly<Record<TimelineStep['kind'], readonly [text: string, tone: Tone]>> = {
   request: ['Request', 'plain'],
@@ -105,4 +113,18 @@ function Links({ step }: { readonly step: TimelineStep }) {
     ),
   ].filter(Boolean);
   return links.length === 0 ? null : <p class="timeline-links">{links}</p>;
+}
+
+export type ShownTransfer = TransferTimeline & {
+  /** Newest first. Empty if the money of its cards is in this ledger. */
+  readonly attempts: readonly ProcessorAttemptRecord[];
+};
+
+export async function readTransfer(api: TransferService, id: string, options: CallOptions): Promise<ShownTransfer> {
+  const [timeline, { data: attempts }] = await Promise.all([
+    api.transfers.timeline(id, options),
+    // If the transfer does not exist, the timeline reports it.
+    backgroundClient.transfers.attempts(id, options),
+  ]);
+  return { ...timeline, attempts };
 }

@@ -9,7 +9,7 @@ import { useName } from '../../data/names.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
-import type { ShownTransfer } from './read-transfer.ts';
+import type { ShownTransfer } from './timeline.tsx';
 import { ACTIONS, actionsFor, endsOf, leftOf, nameOfType, type TransferAction, undoOf } from './transfer-words.ts';
 
 /**

@@ -2,8 +2,7 @@ import './transfer.css';
 import { useState } from 'preact/hooks';
 import type { ProcessorAttemptRecord, TransferRecord } from '../../../sdk/client.ts';
 import { PendingApproval } from '../../components/approval.tsx';
-import { AttemptStatus } from '../../components/attempt-status.tsx';
-import { TransferStatus } from '../../components/badge.tsx';
+import { Badge, TransferStatus } from '../../components/badge.tsx';
 import { Button, WhoMay } from '../../components/button.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
@@ -19,12 +18,11 @@ import type { Parameters } from '../../data/location.ts';
 import { useName } from '../../data/names.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { canBeResolved, isOpen, sentenceOf } from '../../format/operators/processors.ts';
+import { attemptWord, canBeResolved, isOpen, sentenceOf } from '../../format/operators/processors.ts';
 import { formatDuration } from '../../format/times.ts';
 import { inOrder } from './duplicate-words.ts';
 import { Duplicates } from './duplicates.tsx';
-import { readTransfer, type ShownTransfer } from './read-transfer.ts';
-import { Timeline } from './timeline.tsx';
+import { readTransfer, type ShownTransfer, Timeline } from './timeline.tsx';
 import { TransferActions } from './transfer-actions.tsx';
 import { actionsFor, mayChangeSoon, titleOf } from './transfer-words.ts';
 
@@ -221,7 +219,7 @@ function Attempt({ attempt }: { readonly attempt: ProcessorAttemptRecord }) {
     <>
       <p>
         <b>
-          <AttemptStatus status={status} />.
+          <Badge tone={attemptWord(status).tone}>{attemptWord(status).word}</Badge>.
         </b>{' '}
         <LinkedText text={sentenceOf(attempt)} linked={can('get_break')} />
       </p>

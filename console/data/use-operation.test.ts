@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pauseUntilPoll } from './poll-pause.ts';
+import { pauseUntilPoll } from './use-operation.ts';
 
 const NOW = Date.parse('2026-11-23T06:00:00.000Z');
 const EVERY = 5_000;
