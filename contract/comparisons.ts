@@ -297,10 +297,9 @@ export const COMPARISONS = [
     scope: 'funding:write',
     body: CutOverBody,
     reply: ComparisonRecord,
-    idempotency: 'optional',
     repeatable: true,
     audit: 'always',
-    errors: ['idempotency_key_exists', 'comparison_not_found', 'cut_over_refused'],
+    errors: ['comparison_not_found', 'cut_over_refused'],
     failure: 'The card program could not be cut over',
     example: {
       body: { note: NOTE },

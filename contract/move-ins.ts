@@ -278,7 +278,6 @@ export const MOVE_INS = [
       'duplicate_card',
       'card_not_found',
       'duplicate_reference',
-      'idempotency_key_exists',
       'insufficient_funds',
       'limit_exceeded',
     ],

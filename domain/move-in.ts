@@ -123,7 +123,7 @@ export const LINE_REFUSALS = {
   /** `taker` names the transfer or the line that has the reference. */
   duplicate_reference: (reference: string, taker: string) =>
     `the reference '${reference}' already belongs to ${taker}.`,
-  idempotency_key_exists: (key: string, taker: string) => `the idempotency key '${key}' was already used by ${taker}.`,
+  key_taken: (key: string, taker: string) => `the idempotency key '${key}' was already used by ${taker}.`,
   limit_exceeded: (currency: string) =>
     `all money in the card program would exceed ${formatMoney(MAXIMUM_BALANCE, currency)}.`,
 } as const;

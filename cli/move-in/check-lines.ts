@@ -172,8 +172,8 @@ export class LineChecker {
       this.#note(line, 'duplicate_reference', { field: '/reference', message });
     }
     if (key === undefined || this.#keys.add(key).isNew) return;
-    const message = LINE_REFUSALS.idempotency_key_exists(key, 'an earlier line');
-    this.#note(line, 'idempotency_key_exists', { field: '/idempotency_key', message });
+    const message = LINE_REFUSALS.key_taken(key, 'an earlier line');
+    this.#note(line, 'add_move_in_lines_schema', { field: '/idempotency_key', message });
   }
 
   /** Keeps the line of a reference. Returns the line that already has it, or undefined. */

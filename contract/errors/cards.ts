@@ -300,7 +300,7 @@ export const CARD_ERRORS = {
         }),
       ],
       request: call('cut_over', { body: { note: 'Checked by finance.' } }),
-      message: '0 of 1 cards of the file are compared. Compare the others first.',
+      message: 'Only 0 of the 1 cards of the file are compared. Compare the others first.',
     },
   }),
 };

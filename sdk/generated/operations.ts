@@ -6478,8 +6478,8 @@ export type Operations = {
   /**
    * add_move_in_lines: Add the next lines to a move-in: create cards with their balances, and hold money.
    * Requires an operator key. Error codes: `add_move_in_lines_schema`, `move_in_not_found`, `move_in_undone`,
-   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `idempotency_key_exists`, `insufficient_funds`,
-   * `limit_exceeded`, `unknown_add_move_in_lines`.
+   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `insufficient_funds`, `limit_exceeded`,
+   * `unknown_add_move_in_lines`.
    */
   readonly add_move_in_lines: {
     readonly call: {
@@ -6569,14 +6569,13 @@ export type Operations = {
   };
   /**
    * cut_over: Sign the report of an equal comparison, and enable the transfers of its card program. Requires an
-   * operator key. Error codes: `cut_over_schema`, `idempotency_key_exists`, `comparison_not_found`,
-   * `cut_over_refused`, `unknown_cut_over`.
+   * operator key. Error codes: `cut_over_schema`, `comparison_not_found`, `cut_over_refused`, `unknown_cut_over`.
    */
   readonly cut_over: {
     readonly call: {
       readonly params: { readonly comparison_id: string };
       readonly body: CutOverBody;
-      readonly options?: KeyedCallOptions | undefined;
+      readonly options?: CallOptions | undefined;
     };
     readonly reply: ComparisonRecord;
   };

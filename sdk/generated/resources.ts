@@ -671,8 +671,8 @@ export class MoveInsResource {
   /**
    * add_move_in_lines: Add the next lines to a move-in: create cards with their balances, and hold money.
    * Requires an operator key. Error codes: `add_move_in_lines_schema`, `move_in_not_found`, `move_in_undone`,
-   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `idempotency_key_exists`, `insufficient_funds`,
-   * `limit_exceeded`, `unknown_add_move_in_lines`.
+   * `duplicate_card`, `card_not_found`, `duplicate_reference`, `insufficient_funds`, `limit_exceeded`,
+   * `unknown_add_move_in_lines`.
    */
   addLines(moveInId: string, body: AddMoveInLinesBody, options?: CallOptions): Promise<WithResponse<MoveInRecord>> {
     return this.#send('add_move_in_lines', { params: { move_in_id: moveInId }, body, options });
@@ -782,14 +782,9 @@ export class ComparisonsResource {
 
   /**
    * cut_over: Sign the report of an equal comparison, and enable the transfers of its card program. Requires an
-   * operator key. Error codes: `cut_over_schema`, `idempotency_key_exists`, `comparison_not_found`,
-   * `cut_over_refused`, `unknown_cut_over`.
+   * operator key. Error codes: `cut_over_schema`, `comparison_not_found`, `cut_over_refused`, `unknown_cut_over`.
    */
-  cutOver(
-    comparisonId: string,
-    body: CutOverBody,
-    options?: KeyedCallOptions,
-  ): Promise<WithResponse<ComparisonRecord>> {
+  cutOver(comparisonId: string, body: CutOverBody, options?: CallOptions): Promise<WithResponse<ComparisonRecord>> {
     return this.#send('cut_over', { params: { comparison_id: comparisonId }, body, options });
   }
 }

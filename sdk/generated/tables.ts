@@ -114,7 +114,7 @@ add_compared_cards POST operator/comparison/{comparison_id}/card funding:write r
 list_comparisons GET operator/comparison operator:read
 get_comparison GET operator/comparison/{comparison_id} operator:read
 list_differences GET operator/comparison/{comparison_id}/difference operator:read
-cut_over POST operator/comparison/{comparison_id}/cut-over funding:write optional repeatable
+cut_over POST operator/comparison/{comparison_id}/cut-over funding:write repeatable
 create_key POST operator/key keys:write optional
 list_keys GET operator/key operator:read
 roll_key POST operator/key/{key_id}/roll keys:write optional

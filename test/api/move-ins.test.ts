@@ -359,3 +359,172 @@ test('an opening balance is in the report of its day, and in no limit', async ()
   expect(usd?.movements).toMatchObject([{ purpose: 'opening', postings: 1, cards: 1000, funding: 0 }]);
   expect(day.adds_up).toBe(true);
 });
+
+describe('lines that bring cards to the latest state of the old ledger', () => {
+  const change = (name: string, before: number, balance: number): Line => ({
+    ...{ kind: 'change', card_id: name, balance_before: before, balance },
+  });
+  const keep = (name: string, more: object): Line => ({ kind: 'transfer', card_id: name, ...more });
+  const undo = (id: string) => patiently(() => client().moveIns.undo(id, { note: 'The wrong file.' }));
+
+  /** A second move-in of the same program. */
+  async function follow(programId: string, lines: readonly Line[]) {
+    const { move_in_id: id } = await create(programId, lines);
+    return { id, record: await add(id, 1, lines) };
+  }
+
+  test('change balances and release holds, and are undone before the move-in that they follow', async () => {
+    const first = await moveIn([card('up', 100), card('down', 100), card('held', 500), hold('held', 200)]);
+    const { programId } = first;
+    const service = inProgram(programId);
+    const [held] = (await service.cards.holds('held')).data;
+    const { id, record } = await follow(programId, [
+      change('up', 100, 130),
+      { kind: 'release', card_id: 'held', transfer_id: held?.transfer_id },
+      change('held', 500, 300),
+      change('down', 100, 0),
+      card('new', 7),
+      hold('new', 3),
+    ]);
+    expect(record).toMatchObject({
+      ...{ status: 'moved', adds_up: null },
+      totals: [{ currency: 'USD', cards: 1, balance: 30 - 200 - 100 + 7, holds: 0, held: -197 }],
+    });
+    const balances = async () =>
+      Promise.all(
+        ['up', 'down', 'held', 'new'].map(async (name) => {
+          const { balance, held: amount, status } = await service.cards.get(name);
+          return [name, balance, amount, status];
+        }),
+      );
+    expect(await balances()).toEqual([
+      ['up', 130, 0, 'active'],
+      ['down', 0, 0, 'active'],
+      ['held', 300, 0, 'active'],
+      ['new', 7, 3, 'active'],
+    ]);
+    expect(await service.transfers.get(held?.transfer_id ?? '')).toMatchObject({ status: 'canceled' });
+    expect((await service.cards.postings('held')).data).toMatchObject([
+      { purpose: 'opening', direction: 'out', amount: 200, balance: 300 },
+      { purpose: 'opening', direction: 'in', amount: 500, balance: 500 },
+    ]);
+    expect(await refusalOf(undo(first.id))).toMatchObject({
+      Code: 'move_in_used',
+      Message: expect.stringContaining(`The move-in ${id} has changed the card`),
+    });
+    expect(await undo(id)).toMatchObject({ status: 'undone', totals: [] });
+    expect(await balances()).toEqual([
+      ['up', 100, 0, 'active'],
+      ['down', 100, 0, 'active'],
+      // A released hold stays released.
+      ['held', 500, 0, 'active'],
+      ['new', 0, 0, 'closed'],
+    ]);
+    expect(await undo(first.id)).toMatchObject({ status: 'undone', totals: [] });
+    expect((await balances()).map(([, balance, , status]) => [balance, status])).toEqual(Array(4).fill([0, 'closed']));
+  });
+
+  test('are undone with their card in the same move-in', async () => {
+    const { id, programId } = await moveIn([card('one', 100), change('one', 100, 40), change('one', 40, 90)]);
+    expect(await inProgram(programId).cards.get('one')).toMatchObject({ balance: 90 });
+    expect(await undo(id)).toMatchObject({ status: 'undone', totals: [] });
+    expect(await inProgram(programId).cards.get('one')).toMatchObject({ balance: 0, status: 'closed' });
+  });
+
+  test('are refused if the books are not what they say, and then change nothing', async () => {
+    const { programId } = await moveIn([card('one', 100), hold('one', 60), card('other', 0)]);
+    const service = inProgram(programId);
+    const [held] = (await service.cards.holds('one')).data;
+    const { move_in_id: id } = await create(programId, [change('one', 1, 2)]);
+    for (const [line, code, field] of [
+      [change('one', 90, 100), 'add_move_in_lines_schema', 'balance_before'],
+      [change('one', 100, 100), 'add_move_in_lines_schema', 'balance'],
+      [change('one', 100, 59), 'insufficient_funds', 'balance'],
+      [{ ...change('one', 100, 70), amount: 5 }, 'add_move_in_lines_schema', 'amount'],
+      [{ kind: 'release', card_id: 'one', transfer_id: 'tr_1' }, 'add_move_in_lines_schema', 'transfer_id'],
+      [
+        { kind: 'release', card_id: 'other', transfer_id: held?.transfer_id },
+        'add_move_in_lines_schema',
+        'transfer_id',
+      ],
+      [{ kind: 'release', card_id: 'one' }, 'add_move_in_lines_schema', 'transfer_id'],
+      [keep('one', {}), 'add_move_in_lines_schema', 'reference'],
+      [keep('one', { reference: '4242 4242 4242 4242' }), 'card_number_refused', 'reference'],
+      [keep('one', { idempotency_key: '4242424242424242' }), 'card_number_refused', 'idempotency_key'],
+    ] as const) {
+      expect(await refusalOf(add(id, 1, [line]))).toMatchObject({ Code: code, field: `/lines/0/${field}` });
+    }
+    expect(await service.cards.get('one')).toMatchObject({ balance: 100, held: 60 });
+    await add(id, 1, [change('one', 100, 60)]);
+    expect(await add(id, 1, [change('one', 100, 60)])).toMatchObject({ lines_received: 1 });
+    expect(await refusalOf(add(id, 1, [change('one', 100, 61)]))).toMatchObject({ field: '/lines/0' });
+    expect(await service.cards.get('one')).toMatchObject({ balance: 60, held: 60 });
+  });
+
+  test('a change is not undone once money of the card has moved', async () => {
+    const { programId } = await moveIn([card('one', 100)]);
+    const { id } = await follow(programId, [change('one', 100, 150), hold('one', 20, { reference: 'later' })]);
+    const service = inProgram(programId);
+    const [held] = (await service.cards.holds('one')).data;
+    await service.transfers.capture(held?.transfer_id ?? '');
+    expect(await refusalOf(undo(id))).toMatchObject({ Code: 'move_in_used' });
+    await service.transfers.reverse(held?.transfer_id ?? '');
+    expect(await undo(id)).toMatchObject({ status: 'undone' });
+    expect(await service.cards.get('one')).toMatchObject({ balance: 100, held: 0 });
+  });
+
+  test('a captured hold of a move-in without the line of its card is not passed over', async () => {
+    const { programId } = await moveIn([card('one', 100)]);
+    const { id } = await follow(programId, [hold('one', 20)]);
+    const service = inProgram(programId);
+    const [held] = (await service.cards.holds('one')).data;
+    await service.transfers.capture(held?.transfer_id ?? '');
+    expect(await refusalOf(undo(id))).toMatchObject({ Code: 'move_in_used' });
+  });
+
+  test('keep the references and idempotency keys of the old ledger, so that no transfer is carried out twice', async () => {
+    const [reference, key] = [randomUUID(), randomUUID()];
+    const { programId, id, record } = await moveIn([
+      card('one', 100),
+      keep('one', { reference, idempotency_key: key }),
+    ]);
+    expect(record).toMatchObject({ status: 'moved', totals: [{ cards: 1, balance: 100, holds: 0 }] });
+    const service = inProgram(programId);
+    const pay = (more: object, idempotencyKey: string = randomUUID()) =>
+      service.transfers.create({ type: 'unload', card_id: 'one', amount: 10, ...more }, { idempotencyKey });
+    expect(await refusalOf(pay({ reference }))).toMatchObject({
+      Code: 'duplicate_reference',
+      Message: `The reference '${reference}' already belongs to a transfer of the ledger that the card moved in from (${id}). A reference names one transfer of a card program at a time.`,
+      moneyMoved: 'no',
+    });
+    for (const terms of [{}, { amount: 11 }]) {
+      expect(await refusalOf(pay(terms, key))).toMatchObject({
+        Code: 'idempotency_key_exists',
+        Message: expect.stringContaining('was used in the ledger that the card moved in from'),
+        moneyMoved: 'no',
+      });
+    }
+    expect(await service.cards.get('one')).toMatchObject({ balance: 100 });
+    const { move_in_id: other } = await create(programId, [keep('one', { reference })]);
+    expect(await refusalOf(add(other, 1, [keep('one', { reference })]))).toMatchObject({
+      Code: 'duplicate_reference',
+      Message: `Line 1: the reference '${reference}' already belongs to a line of the move-in ${id}.`,
+    });
+    expect(await refusalOf(add(other, 1, [hold('one', 1, { reference })]))).toMatchObject({
+      Code: 'duplicate_reference',
+    });
+    await undo(id);
+    await moveIn([card('two', 1), keep('two', { reference })]);
+    const again = [card('one', 100), keep('one', { reference, idempotency_key: key })];
+    const { move_in_id: second } = await create(programId, again);
+    expect(await add(second, 1, again)).toMatchObject({ status: 'moved' });
+    expect(await refusalOf(pay({}, key))).toMatchObject({ Code: 'idempotency_key_exists' });
+    const used = randomUUID();
+    await pay({}, used);
+    const { move_in_id: third } = await create(programId, [keep('one', { idempotency_key: used })]);
+    expect(await refusalOf(add(third, 1, [keep('one', { idempotency_key: used })]))).toMatchObject({
+      Code: 'add_move_in_lines_schema',
+      field: '/lines/0/idempotency_key',
+    });
+  });
+});

@@ -26,7 +26,23 @@ export const MOVE_IN_BODIES = {
       { kind: 'hold', card_id: 'a', amount: 1 },
       { kind: 'hold', card_id: 'a', amount: 1, expires_at: '2100-01-01T00:00:00Z' },
       { kind: 'hold', card_id: 'a', expires_at: '2026-01-01T00:00:00Z' },
+      { kind: 'transfer', card_id: 'a' },
+      { kind: 'change', card_id: 'a', balance: 1 },
+      { kind: 'change', card_id: 'a', balance: 1, balance_before: 1 },
+      { kind: 'release', card_id: 'a' },
     ].map((line) => ({ lines: [line] })),
+  ],
+  create_comparison: [{ as_of: '2100-01-01T00:00:00Z' }, { card_count: 0 }],
+  add_compared_cards: [
+    ...[
+      'x',
+      { card_id: 'a' },
+      { card_id: 'a', balance: -1 },
+      { card_id: 'a', balance: 1, currency: 'XXY' },
+      { card_id: 'a', balance: 1, status: 'closed' },
+      { card_id: 'a', balance: 1, holds: [{}] },
+      { card_id: 'a', balance: 1, holds: [{ amount: 1, expires_at: '2030-01-31' }] },
+    ].map((card) => ({ cards: [card] })),
   ],
 } satisfies Readonly<Record<string, readonly object[]>>;
 

@@ -142,6 +142,8 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   preview_switch: ['type=load', 'program_id=x&type=x', 'program_id=x&program_id=y'],
   search_errors: ['program_id=x'],
   list_move_ins: ['program_id=x'],
+  list_comparisons: ['program_id=x'],
+  list_differences: ['reason=x', 'cursor=dif_0', 'cursor=x'],
   search_attempts: ['program_id=x', 'status=lost', 'unsettled_at=2030-01-31T12:00:00Z'],
   list_breaks: ['program_id=x', 'kind=x', 'settlement_file_id=x'],
   list_approvals: ['program_id=x'],

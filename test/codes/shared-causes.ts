@@ -133,6 +133,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   ),
   break_not_found: aboutNone('break_not_found', 'break_id', `brk_${NO_ID}`, 'brk_missing'),
   move_in_not_found: aboutNone('move_in_not_found', 'move_in_id', `mvi_${NO_ID}`, 'mvi_missing'),
+  comparison_not_found: aboutNone('comparison_not_found', 'comparison_id', `cmp_${NO_ID}`, 'cmp_missing'),
   settlement_file_not_found: aboutNone('settlement_file_not_found', 'file_id', `stl_${NO_ID}`, 'stl_missing'),
   person_not_found: together(
     aboutNone('person_not_found', 'person_id', `per_${NO_ID}`, 'per_missing'),

@@ -4,8 +4,8 @@ import { fromWireId } from '../../domain/identifier.ts';
 import { Stage } from '../processors/stage.ts';
 import { killUntil, type Query, type Step, type Victim, WriteGates } from './write-gates.ts';
 
-// Kills the service or PostgreSQL before every write of a move-in and of its undo, and compares the books with those of a run without
-// kills.
+// Kills the service or PostgreSQL before every write of a move-in, of a comparison, of the cut-over and of the undo, and compares the
+// books with those of a run without kills.
 
 /** How often each write is interrupted. A full run: `MOVE_IN_KILLS=20 npx vitest run test/crashes/move-in-kills`. */
 const ROUNDS = Number(process.env.MOVE_IN_KILLS ?? 1);
@@ -35,7 +35,17 @@ const STEPS: Readonly<Record<string, Step>> = {
   'store a line': inserted('move_in_line'),
   'count lines': updated('move_in', 'new.lines_received > old.lines_received'),
   'commit the last lines': updated('move_in', "new.status = 'moved'", { atCommit: true }),
-  'cancel a hold': updated('transfer', "new.status = 'canceled'"),
+  'create a comparison': inserted('comparison'),
+  'store a difference': inserted('comparison_difference'),
+  'count compared cards': updated('comparison', 'new.cards_received > old.cards_received'),
+  'commit the last compared cards': updated('comparison', "new.status = 'equal'", { atCommit: true }),
+  'change a balance': inserted('posting', "new.purpose = 'opening' and new.source_balance > 0"),
+  'release a hold': updated('transfer', "new.status = 'canceled' and new.reference = 'hold 1'"),
+  'keep a key': inserted('idempotency', 'new.status = 409'),
+  'sign the report': updated('comparison', "new.status = 'cut_over'"),
+  'enable transfers': updated('switch', 'not new.disabled'),
+  'commit the cut-over': updated('comparison', "new.status = 'cut_over'", { atCommit: true }),
+  'cancel a hold': updated('transfer', "new.status = 'canceled' and new.reference <> 'hold 1'"),
   'close a card': updated('card', "new.status = 'closed'"),
   'take a balance back': inserted('posting', "new.purpose = 'opening' and new.source_balance = 0"),
   'count undone lines': updated('move_in', 'new.lines_undone > old.lines_undone'),
@@ -56,6 +66,17 @@ function inDays(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();
 }
 
+/** The cards of the old ledger on the day: the first hold was released there, and one balance is another one. */
+const CARDS_THERE = LINES.flatMap(({ kind, card_id: name, balance = 0 }) => {
+  if (kind !== 'card') return [];
+  const holds = LINES.flatMap((line) =>
+    line.kind === 'hold' && line.card_id === name && line.reference !== 'hold 1'
+      ? [{ amount: line.amount, ...(line.reference !== undefined && { reference: line.reference }) }]
+      : [],
+  );
+  return [{ card_id: name, balance: name === 'card-3' ? balance - 50 : balance, holds }];
+});
+
 type Run = { readonly programId: string; readonly sha256: string };
 
 async function newRun(): Promise<Run> {
@@ -72,12 +93,47 @@ async function moveIn({ programId, sha256 }: Run): Promise<void> {
   }
 }
 
+const COMPARISON_PATH = '/api/v0.1/operator/comparison';
+
+async function compare({ programId, sha256 }: Run) {
+  const about = { program_id: programId, name: 'cards.csv', sha256, card_count: CARDS_THERE.length };
+  let record = await stage.post(COMPARISON_PATH, about);
+  while (record.status === 'comparing') {
+    const received = Number(record.cards_received);
+    const body = { first_card: received + 1, cards: CARDS_THERE.slice(received, received + 3) };
+    record = await stage.post(`${COMPARISON_PATH}/${record.comparison_id}/card`, body);
+  }
+  return { id: String(record.comparison_id), status: record.status };
+}
+
+/** Compares, moves the differences in, compares again, and cuts over, as the command line does. */
+async function cutOver(run: Run): Promise<void> {
+  const { programId: program_id } = run;
+  await stage.post('/api/v0.1/operator/switch', { program_id, disabled: true, reason: 'Cut-over' });
+  const { id } = await compare(run);
+  const { data } = await stage.read((client) => client.comparisons.differences(id));
+  const lines = data.map(({ card_id, reason, here, there, transfer_id }) =>
+    reason === 'hold_released_there'
+      ? { kind: 'release', card_id, transfer_id }
+      : { kind: 'change', card_id, balance_before: here, balance: there },
+  );
+  const kept = { kind: 'transfer', card_id: 'card-6', reference: 'old', idempotency_key: 'old-key' };
+  const sha256 = createHash('sha256').update(run.sha256).digest('hex');
+  const about = { program_id, name: 'delta', sha256, as_of: '2026-01-31T09:30:00Z', line_count: lines.length + 1 };
+  const { move_in_id: delta } = await stage.post(PATH, about);
+  await stage.post(`${PATH}/${delta}/line`, { first_line: 1, lines: [...lines, kept] });
+  const { id: equal } = await compare(run);
+  await stage.post(`${COMPARISON_PATH}/${equal}/cut-over`, { note: 'Checked by finance.' });
+}
+
+/** Undoes the move-ins, the newest first. */
 async function undo({ programId }: Run): Promise<void> {
   const { data } = await stage.read((client) => client.moveIns.list({ program_id: programId }));
-  for (let status = ''; status !== 'undone'; ) {
-    ({ status } = (await stage.post(`${PATH}/${data[0]?.move_in_id}/undo`, { note: 'The wrong file.' })) as {
-      status: string;
-    });
+  for (const { move_in_id: id } of data) {
+    let status: unknown;
+    while (status !== 'undone') {
+      ({ status } = await stage.post(`${PATH}/${id}/undo`, { note: 'The wrong file.' }));
+    }
   }
 }
 
@@ -86,11 +142,21 @@ async function outcome({ programId }: Run): Promise<unknown> {
   const ask = (text: string) => query(text, [fromWireId('prog', programId)]);
   return {
     moveIns: await ask(
-      'select status, line_count, lines_received, lines_undone, totals from move_in where program_id = $1',
+      'select status, line_count, lines_received, lines_undone, totals from move_in where program_id = $1 order by move_in_id',
     ),
+    comparisons: await ask(
+      `select status, cards_received, difference_count, differing_cards, differences, totals_here, totals_there, books
+        from comparison where program_id = $1 order by comparison_id`,
+    ),
+    differences: await ask(
+      `select number, card_name, reason, here, there, comparison_difference.reference, message
+        from comparison_difference join comparison using (comparison_id) where program_id = $1 order by comparison_id, number`,
+    ),
+    switch: await ask('select disabled, transfer_type from switch where program_id = $1'),
+    keys: await ask('select status, code, message from idempotency where program_id = $1 and status = 409'),
     lines: await ask(
-      `select line_number, name, amount, transfer_id is null as is_card
-        from move_in_line join card using (program_id, card_id) where program_id = $1 order by line_number`,
+      `select line_number, name, amount, kind, reference, transfer_id is null as has_no_transfer, is_undone
+        from move_in_line join card using (program_id, card_id) where program_id = $1 order by move_in_id, line_number`,
     ),
     cards: await ask(
       `select name, status, metadata, balance, held, incoming, sequence
@@ -113,22 +179,41 @@ async function outcome({ programId }: Run): Promise<unknown> {
     ),
     events: await ask('select type, count(*) from event where program_id = $1 group by 1 order by 1'),
     audited: await ask(
-      "select action, count(*) from audit_entry where program_id = $1 and action like '%move_in%' group by 1 order by 1",
+      `select action, count(*) from audit_entry where program_id = $1
+        and (action like '%move_in%' or action in ('create_comparison', 'cut_over', 'change_switch')) group by 1 order by 1`,
     ),
   };
 }
 
 const expected: unknown[] = [];
 
-test('moves cards in, and undoes it', async () => {
+test('moves cards in, cuts over, and undoes it', async () => {
   const run = await newRun();
   await moveIn(run);
+  await cutOver(run);
   expected.push(await outcome(run));
   await undo(run);
   expected.push(await outcome(run));
   expect(expected).toMatchObject([
-    { moveIns: [{ status: 'moved', lines_received: LINES.length }] },
-    { moveIns: [{ status: 'undone', lines_undone: LINES.length, totals: {} }], holds: [] },
+    {
+      moveIns: [
+        { status: 'moved', lines_received: LINES.length },
+        { status: 'moved', lines_received: 3 },
+      ],
+      comparisons: [
+        { status: 'different', difference_count: 2 },
+        { status: 'cut_over', difference_count: 0 },
+      ],
+      switch: [{ disabled: false }],
+      keys: [{ code: 'idempotency_key_exists' }],
+    },
+    {
+      moveIns: [
+        { status: 'undone', lines_undone: LINES.length, totals: {} },
+        { status: 'undone', lines_undone: 3, totals: {} },
+      ],
+      holds: [],
+    },
   ]);
 });
 
@@ -139,7 +224,11 @@ test.each<Victim>(['service', 'PostgreSQL'])(
     for (let round = 1; round <= ROUNDS; round += 1) {
       const run = await newRun();
       await gates.closeAll();
-      await killUntil(moveIn(run), victim, { stage, gates });
+      await killUntil(
+        moveIn(run).then(() => cutOver(run)),
+        victim,
+        { stage, gates },
+      );
       expect(await outcome(run)).toEqual(expected[0]);
       await killUntil(undo(run), victim, { stage, gates });
       expect(await gates.closed()).toEqual([]);

@@ -180,6 +180,7 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   settlementFile: 'stl_none',
   moveIn: 'mvi_none',
   comparison: 'cmp_none',
+  equalComparison: 'cmp_none',
   person: 'per_none',
   approval: 'apr_none',
 });

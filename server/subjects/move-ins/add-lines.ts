@@ -457,8 +457,8 @@ class Books {
     const isTwice = this.#keys.some(({ keyHash }) => keyHash === key.keyHash);
     if (isTwice || (known !== undefined && !isFromMoveIn)) {
       const taker = isTwice ? 'an earlier line' : 'a request to this service';
-      const message = LINE_REFUSALS.idempotency_key_exists(line.idempotency_key ?? '', taker);
-      throw refuse(numbered, 'idempotency_key_exists', message, '/idempotency_key');
+      const message = LINE_REFUSALS.key_taken(line.idempotency_key ?? '', taker);
+      throw schemaRefusal(this.#call, `Line ${numbered.number}: ${message}`, `${numbered.at}/idempotency_key`);
     }
     if (known === undefined) this.#keys.push({ ...key, ...KEY_OF_OLD_LEDGER, requestId: this.#call.requestId });
   }

@@ -18,7 +18,6 @@ import { loadProgram, readProgramFilter } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { transact } from '../../commit/transaction.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
-import { databaseTime } from '../../foundation/database-clock.ts';
 import { idAt } from '../../foundation/ids.ts';
 import {
   type ComparedBooks,
@@ -40,6 +39,7 @@ import {
   updateComparison,
 } from '../../store/comparison.ts';
 import type { Row } from '../../store/connection/database.ts';
+import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 import { toMoment, toTotals } from './move-ins.ts';
 
@@ -72,14 +72,14 @@ export async function createComparison(
 ): Promise<Reply<'create_comparison'>> {
   const { program_id: sentId, name, sha256, card_count: cardCount, as_of: sentTime } = call.body;
   const asOf = sentTime === undefined ? null : Date.parse(sentTime);
-  if (asOf !== null && asOf > databaseTime() - SETTLED_MILLISECONDS) {
-    const message = `'as_of' is ${sentTime}, which is less than a minute ago or in the future. Omit it to compare the books as they are.`;
-    throw schemaRefusal(call, message, '/as_of');
-  }
   const { programId } = await loadProgram(service, sentId);
   return transactUnderKey(service, call, {
     load: {},
     decide: (_, { now }) => {
+      if (asOf !== null && asOf > now - SETTLED_MILLISECONDS) {
+        const message = `'as_of' is ${sentTime}, which is less than a minute ago or in the future. Omit it to compare the books as they are.`;
+        throw schemaRefusal(call, message, '/as_of');
+      }
       const by = { createdAt: now, createdBy: actorOf(call.caller) };
       const comparison: Comparison = {
         ...{ ...NEW, programId, comparisonId: idAt(now), name, sha256, asOf, cardCount },
@@ -114,18 +114,27 @@ export async function addComparedCards(
     const known = await loadComparison(service, call);
     const portion = portionOf(call, known, sent);
     if (portion === undefined) return { record: toComparisonRecord(known) };
-    const compared = await compareNext(service, known, portion);
+    const { counted, isWhole, numbered } = await compareNext(service, known, portion);
+    const { comparisonId } = known;
     const { comparison, isOutdated } = await transact(
       service.database,
       call.deadline,
-      { comparisons: lockComparison({ comparisonId: known.comparisonId }) },
-      ({ comparisons: [row] }) => {
+      { comparisons: lockComparison({ comparisonId }), clock: READ_SWITCH },
+      ({ comparisons: [row], clock }) => {
         const before = requireComparison(call, row);
         const isSame = before.cardsReceived === known.cardsReceived && before.lastCard === known.lastCard;
         if (!isSame || before.status !== 'comparing') {
           return { result: { comparison: before, isOutdated: true }, writes: [], readsOnly: true };
         }
-        return compared;
+        const comparison: Comparison = isWhole
+          ? {
+              ...counted,
+              status: counted.differenceCount === 0 ? 'equal' : 'different',
+              comparedAt: toSwitchReading(clock).now,
+            }
+          : counted;
+        const found = numbered.length === 0 ? [] : [insertDifferences({ comparisonId, sent: numbered })];
+        return { result: { comparison, isOutdated: false }, writes: [...found, updateComparison(comparison)] };
       },
     );
     if (!isOutdated) return { record: toComparisonRecord(comparison) };
@@ -172,7 +181,7 @@ function portionOf(
   return status !== 'comparing' || (cards.length === 0 && !isLast) ? undefined : { cards, isLast };
 }
 
-/** Compares the next cards of both sides, in the order of their names. Returns the comparison after them, and what to write. */
+/** Compares the next cards of both sides, in the order of their names. `isWhole`: no card is left. */
 async function compareNext(service: Service, known: Comparison, { cards, isLast }: Portion) {
   const { programId } = known;
   const { currency: ofProgram } = await loadProgram(service, toWireId('prog', programId));
@@ -201,20 +210,10 @@ async function compareNext(service: Service, known: Comparison, { cards, isLast 
     totalsThere: withLines(known.totalsThere, there.flatMap(linesOf), 1),
     books: withBooks(known.books, here),
   };
-  const comparison: Comparison = isWhole
-    ? { ...counted, status: counted.differenceCount === 0 ? 'equal' : 'different', comparedAt: databaseTime() }
-    : counted;
-  const { comparisonId } = known;
   const numbered = differences.map(
     (difference, index): StoredDifference => ({ ...difference, number: known.differenceCount + index + 1 }),
   );
-  return {
-    result: { comparison, isOutdated: false },
-    writes: [
-      ...(numbered.length === 0 ? [] : [insertDifferences({ comparisonId, sent: numbered })]),
-      updateComparison(comparison),
-    ],
-  };
+  return { counted, isWhole, numbered };
 }
 
 function toCardThere(card: ReadComparedCard, ofProgram: string, isPast: boolean): CardThere {
@@ -300,10 +299,10 @@ export async function listDifferences(
   service: Service,
   call: Call<'list_differences'>,
 ): Promise<Reply<'list_differences'>> {
-  const { comparisonId } = await loadComparison(service, call);
   const { limit = DEFAULT_LIMIT, cursor, reason = null } = call.query;
   const after = cursor === undefined ? 0 : Number(/^dif_([1-9][0-9]{0,8})$/.exec(cursor)?.[1]);
   if (Number.isNaN(after)) throw cursorFault(call);
+  const { comparisonId } = await loadComparison(service, call);
   const rows = await readRows(service.database, listDifferencesStatement(comparisonId, reason, after, limit + 1));
   const found = rows.slice(0, limit).map(toStoredDifference);
   const last = found.at(-1);

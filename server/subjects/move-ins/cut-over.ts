@@ -3,20 +3,19 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { SwitchSetting } from '../../../domain/switch.ts';
 import { type Call, OperationFailure, type Reply, type Service } from '../../calls/call.ts';
-import { readRows, surveyRows } from '../../calls/read-rows.ts';
+import { surveyRows } from '../../calls/read-rows.ts';
 import { settingWrites } from '../../calls/records/switch.ts';
-import { transactUnderKey } from '../../commit/under-key.ts';
+import { transact } from '../../commit/transaction.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
 import {
   type ComparedBooks,
   type Comparison,
   lockComparison,
-  readComparison,
   sumBooksOfCards,
   toComparedBooks,
-  toComparison,
   updateComparison,
 } from '../../store/comparison.ts';
+import type { Decision, Loaded } from '../../store/connection/database.ts';
 import { HOLD_SWITCH } from '../../store/locks.ts';
 import { READ_WHOLE_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
@@ -37,41 +36,48 @@ export async function cutOver(service: Service, call: Call<'cut_over'>): Promise
   const [sums] = found ?? [];
   if (sums === undefined)
     throw new OperationFailure('the cards of a card program could not be summed up in time', { moneyMoved: 'no' });
-  return transactUnderKey(service, call, {
-    hold: HOLD_SWITCH,
-    load: { settings: READ_WHOLE_SWITCH, comparisons: lockComparison({ comparisonId }) },
-    decide: ({ settings, comparisons: [row] }, { batchId, now }) => {
-      const before = requireComparison(call, row);
-      if (before.status === 'cut_over') {
-        return { record: toComparisonRecord(before), subjectId: comparisonId, writes: [] };
-      }
-      refuseUnequal(before);
-      const ofProgram = toSwitchReading(settings).settings.find((setting) => isWholeProgram(setting, programId));
-      refuseEnabled(before, ofProgram, now);
-      refuseChanged(before, toComparedBooks(sums));
-      const actor = actorOf(call.caller);
-      const comparison: Comparison = {
-        ...before,
-        ...{ status: 'cut_over', cutOverAt: now, cutOverBy: actor },
-        cutOverNote: withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS),
-      };
-      const record = toComparisonRecord(comparison);
-      const nothing = { transferType: null, connectorId: null, reason: null, until: null };
-      const enabled: SwitchSetting = { ...nothing, programId, disabled: false, actor, since: now };
-      const details = JSON.stringify({ report: record.report, sha256: record.sha256, note: record.note });
-      const writes = [
-        updateComparison(comparison),
-        ...settingWrites(call, enabled, { batchId, now }).writes,
-        ...auditOf(call, { programId, subjectId: record.comparison_id, details }),
-      ];
-      return { record, subjectId: comparisonId, writes };
-    },
-    recall: async () => {
-      const [row] = await readRows(service.database, readComparison({ comparisonId }));
-      if (row === undefined) throw new Error('the comparison of a stored response does not exist');
-      return toComparisonRecord(toComparison(row));
-    },
-  });
+  const comparison = await transact<Comparison, 'hold' | 'settings' | 'comparisons'>(
+    service.database,
+    call.deadline,
+    { hold: HOLD_SWITCH, settings: READ_WHOLE_SWITCH, comparisons: lockComparison({ comparisonId }) },
+    (loaded, batchId) => decide(call, loaded, toComparedBooks(sums), batchId),
+  );
+  return { record: toComparisonRecord(comparison) };
+}
+
+function decide(
+  call: Call<'cut_over'>,
+  { settings: switches, comparisons: [row] }: Loaded<'settings' | 'comparisons'>,
+  books: ComparedBooks,
+  batchId: string,
+): Decision<Comparison> {
+  const before = requireComparison(call, row);
+  if (before.status === 'cut_over') return { result: before, writes: [], readsOnly: true };
+  const { now, settings } = toSwitchReading(switches);
+  const { programId } = before;
+  refuseUnequal(before);
+  refuseEnabled(
+    before,
+    settings.find((setting) => isWholeProgram(setting, programId)),
+    now,
+  );
+  refuseChanged(before, books);
+  const actor = actorOf(call.caller);
+  const comparison: Comparison = {
+    ...before,
+    ...{ status: 'cut_over', cutOverAt: now, cutOverBy: actor },
+    cutOverNote: withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS),
+  };
+  const record = toComparisonRecord(comparison);
+  const nothing = { transferType: null, connectorId: null, reason: null, until: null };
+  const enabled: SwitchSetting = { ...nothing, programId, disabled: false, actor, since: now };
+  const details = JSON.stringify({ report: record.report, sha256: record.sha256, note: record.note });
+  const writes = [
+    updateComparison(comparison),
+    ...settingWrites(call, enabled, { batchId, now }).writes,
+    ...auditOf(call, { programId, subjectId: record.comparison_id, details }),
+  ];
+  return { result: comparison, writes };
 }
 
 const isWholeProgram = (setting: SwitchSetting, programId: string): boolean =>
@@ -81,10 +87,12 @@ const refuse = (message: string): Refusal => new Refusal('cut_over_refused', mes
 
 function refuseUnequal({ status, asOf, cardCount, cardsReceived, differenceCount }: Comparison): void {
   if (status === 'comparing') {
-    throw refuse(`${cardsReceived} of ${cardCount} cards of the file are compared. Compare the others first.`);
+    throw refuse(`Only ${cardsReceived} of the ${cardCount} cards of the file are compared. Compare the others first.`);
   }
   if (status === 'different') {
-    throw refuse(`The comparison has found ${differenceCount} differences. Resolve them, and compare again.`);
+    throw refuse(
+      `The comparison has found ${differenceCount} ${differenceCount === 1 ? 'difference' : 'differences'}. Resolve them, and compare again.`,
+    );
   }
   if (asOf !== null) {
     const time = new Date(asOf).toISOString();

@@ -173,15 +173,17 @@ test('requires an idempotency key in every POST that creates or changes somethin
     return method === 'POST' && idempotency === 'none';
   });
   // These are the exceptions. Each row of a batch has its own key. The token of a session is not stored, and an unused
-  // session ends anyway. A stopped database cannot store a key. An attempt, a break or an approval can end only once. A
-  // notice has an id, and a line of a settlement file or a move-in has a number.
+  // session ends anyway. A stopped database cannot store a key. An attempt, a break or an approval can end only once, and a
+  // comparison can be cut over only once. A notice has an id, and a line of a file has a number.
   expect(without.sort()).toEqual([
+    'add_compared_cards',
     'add_move_in_lines',
     'add_settlement_lines',
     'approve_change',
     'close_break',
     'create_session',
     'create_transfer_batch',
+    'cut_over',
     'receive_notice',
     'reject_change',
     'resolve_attempt',
