@@ -68,7 +68,7 @@ export function identifyCaller(
 
 /**
  * Checks the credentials of a request again while its response is sent. A stream can last for days, and its key may be revoked in
- * the meantime. Keys are cached for a second, so each key is looked up at most once a second.
+ * the meantime. Keys are cached for a second, so each key is looked up about once a second.
  *
  * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
  */

@@ -14,6 +14,12 @@ import { type ApiKey, findKeys, noteKeyUses, toApiKey } from '../../store/key.ts
 const CACHED_MILLISECONDS = 1000;
 
 /**
+ * When this much of that time is left, a request with the key begins the next look-up and does not wait for it. So a caller that
+ * sends a request at least every 750 ms never waits for a look-up. That would be a third round trip of a transfer.
+ */
+const RENEWED_MILLISECONDS = 250;
+
+/**
  * While the database does not respond, an operator's key can still read the status for this time after its last look-up. Otherwise
  * no one could read the status when it matters most, because no key can be looked up.
  */
@@ -33,8 +39,7 @@ type LookUp = { readonly startedAt: number; readonly caller: Promise<KeyCaller> 
  * Creates the function that checks Bearer keys. It returns the caller of a key, or throws a Refusal `unauthenticated`. If the
  * database fails, the operation fails, but never with a 401.
  *
- * A valid key is cached by its hash, and concurrent requests share one look-up, so each key is looked up at most once a second.
- * A result is used for at most a second, counted from the start of its look-up. So a revoked key is refused within a second,
+ * A valid key is cached by its hash, and concurrent requests share one look-up, so a key is looked up about once a second. A result is used for at most a second, counted from the start of its look-up. So a revoked key is refused within a second,
  * even if the database is slow.
  *
  * If `readsStatus` is true and the database fails, an operator's key is accepted if it was valid within the last hour.
@@ -69,9 +74,17 @@ export function openAuthentication(
     const digest = hash('sha256', sent, 'base64');
     const now = performance.now();
     const known = cache.get(digest);
-    if (known !== undefined && known.until > now) return known.caller;
+    if (known !== undefined && known.until > now) {
+      // If this look-up fails, the next one after `until` reports it.
+      if (known.until - now < RENEWED_MILLISECONDS && !lookUps.has(digest))
+        begin(sent, digest, now).catch(() => undefined);
+      return known.caller;
+    }
     const shared = lookUps.get(digest);
     if (shared !== undefined && shared.startedAt + CACHED_MILLISECONDS > now) return shared.caller;
+    return begin(sent, digest, now);
+  };
+  const begin = (sent: string, digest: string, now: number): Promise<KeyCaller> => {
     const parts = readKeyParts(sent);
     if (parts === undefined)
       throw refuse('The API key was not issued by this service, or it is misspelled.', 'mistyped');
