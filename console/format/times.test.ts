@@ -10,6 +10,7 @@ import {
   formatUtc,
   isBounded,
   type PresetName,
+  pauseUntilPoll,
   presetsOf,
   toFieldValue,
   toIso,
@@ -117,4 +118,18 @@ test('chooses the previous night during the day, and the current night in the ev
   expect(boundsOf(night, at(15, 9))).toEqual({ from: iso(14, 18), to: iso(15, 8) });
   expect(boundsOf(night, at(15, 3))).toEqual({ from: iso(14, 18), to: iso(15, 8) });
   expect(boundsOf(night, at(15, 20))).toEqual({ from: iso(15, 18), to: iso(16, 8) });
+});
+
+const POLL_EVERY = 5_000;
+
+test.each([
+  ['polls as usual if no change is expected', null, 5_000],
+  ['polls as usual if the change comes after the next poll', 25_000, 5_000],
+  ['polls just after an earlier change', 2_000, 2_500],
+  ['waits at least a second for an immediate change', 0, 1_000],
+  ['waits at least a second if the change is slightly overdue', -3_000, 1_000],
+  ['polls as usual if the change is long overdue', -60_000, 5_000],
+])('%s', (_case, inMilliseconds, pause) => {
+  const changesAt = inMilliseconds === null ? null : new Date(Date.parse(NOON) + inMilliseconds).toISOString();
+  expect(pauseUntilPoll(POLL_EVERY, changesAt, Date.parse(NOON))).toBe(pause);
 });
