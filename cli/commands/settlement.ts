@@ -122,7 +122,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
   const { file_id: fileId, lines_received: known } = file;
   if (known > 0) say(`${known} of ${lineCount} lines are already stored.\n`);
   let first = known + 1;
-  const storing = new Progress(lineCount, 'stored', say, known);
+  const storing = new Progress(lineCount, 'lines are stored', say, known);
   for await (const lines of portions(known)) {
     file = await service.settlementFiles.addLines(fileId, { first_line: first, lines: [...lines] });
     storing.report(file.lines_received);
@@ -131,7 +131,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
   if (file.lines_received < lineCount) {
     throw new InvalidArgument(`${printable(path)} became shorter while it was imported: it had ${lineCount} lines`);
   }
-  const comparing = new Progress(lineCount, 'compared', say, file.lines_examined);
+  const comparing = new Progress(lineCount, 'lines are compared', say, file.lines_examined);
   while (!noWait && (file.status === 'receiving' || file.status === 'matching')) {
     await sleep(POLL_MILLISECONDS);
     file = await service.settlementFiles.get(fileId);

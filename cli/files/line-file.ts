@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../domain/printable-text.ts';
-import { InvalidArgument } from '../../sdk/client.ts';
+import { InvalidArgument, TransferServiceError } from '../../sdk/client.ts';
 import { FileProblems } from '../failure.ts';
 
 /**
@@ -195,22 +196,40 @@ export function refuseProblems(path: string, checked: CheckedLines, what: string
   if (checked.lineCount === 0) throw new InvalidArgument(`${printable(path)} has no lines`);
 }
 
+/** How often a request is repeated while the service is busy. With the pauses this is about a minute. */
+const MAX_REPETITIONS = 20;
+const PAUSE_SECONDS = 3;
+
+/** Sends a request that can be repeated. Repeats it while the service is busy, because long work would stop in the middle otherwise. */
+export async function patiently<Reply>(say: (text: string) => void, send: () => Promise<Reply>): Promise<Reply> {
+  for (let repetition = 1; ; repetition += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof TransferServiceError && error.shouldRetry) || repetition > MAX_REPETITIONS) throw error;
+      const seconds = Math.max(PAUSE_SECONDS, error.retryAfterSeconds ?? 0);
+      say(`The service is busy (${error.Code}). The request is repeated in ${seconds} s.\n`);
+      await sleep(seconds * 1000);
+    }
+  }
+}
+
 /** How often progress is printed, in milliseconds: often enough to see that it moves, and a page for a long import. */
 const INTERVAL_MILLISECONDS = 2000;
 
 /** Prints the progress of long work: how much is done, how fast, and how long the rest takes. */
 export class Progress {
   readonly #total: number;
-  readonly #done: string;
+  readonly #what: string;
   readonly #say: (text: string) => void;
   readonly #begin = performance.now();
   readonly #first: number;
   #next = performance.now() + INTERVAL_MILLISECONDS;
 
-  /** `done` completes the sentence "5 of 10 lines are …". `first` lines were done before. */
-  constructor(total: number, done: string, say: (text: string) => void, first = 0) {
+  /** `what` completes the sentence "5 of 10 …": `lines are stored`. `first` of them were done before. */
+  constructor(total: number, what: string, say: (text: string) => void, first = 0) {
     this.#total = total;
-    this.#done = done;
+    this.#what = what;
     this.#say = say;
     this.#first = first;
   }
@@ -221,7 +240,7 @@ export class Progress {
     if (now < this.#next) return;
     this.#next = now + INTERVAL_MILLISECONDS;
     const rate = (done - this.#first) / ((now - this.#begin) / 1000);
-    const counted = `${grouped(done)} of ${grouped(this.#total)} lines are ${this.#done}`;
+    const counted = `${grouped(done)} of ${grouped(this.#total)} ${this.#what}`;
     if (rate < 1) this.#say(`${counted}.\n`);
     else this.#say(`${counted}, ${grouped(rate)} a second, ${remaining((this.#total - done) / rate)} to go.\n`);
   }

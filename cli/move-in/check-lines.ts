@@ -308,7 +308,7 @@ function digestOf(text: string): Uint32Array {
 type Numbers = Uint8Array | Uint32Array | Float64Array;
 
 /** Returns an array with room for an index: the same one, or a copy of twice its length. */
-function withRoomFor<Kind extends Numbers>(numbers: Kind, index: number): Kind {
+export function withRoomFor<Kind extends Numbers>(numbers: Kind, index: number): Kind {
   if (index < numbers.length) return numbers;
   const larger = new (numbers.constructor as new (length: number) => Kind)(Math.max(index + 1, numbers.length * 2));
   larger.set(numbers);

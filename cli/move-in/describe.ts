@@ -1,7 +1,7 @@
 import { differing, type MoveInTotals } from '../../domain/move-in.ts';
-import type { MoveInRecord } from '../../sdk/client.ts';
+import type { ComparisonRecord, MoveInRecord } from '../../sdk/client.ts';
 import { grouped, problemLines } from '../files/line-file.ts';
-import { type Column, money, table } from '../output.ts';
+import { alignedLines, type Column, money, pairsOf, table } from '../output.ts';
 import { byCurrency } from './check-lines.ts';
 import type { CheckedMoveIn } from './move-in-file.ts';
 
@@ -101,3 +101,14 @@ export function describeSums({ totals }: MoveInRecord): string {
   const sums = sumsTable({ books: byCurrency(totals) });
   return sums === '' ? '' : `\n${sums}`;
 }
+
+/** A comparison for people: its record, and a table of the sums on both sides. */
+export function describeComparison(record: ComparisonRecord): string {
+  const { totals_here: here, totals_there: there, differences, report: _, ...shown } = record;
+  const byReason = Object.fromEntries(differences.map(({ reason, count }) => [reason, count]));
+  const sums = sumsTable({ here: byCurrency(here), there: byCurrency(there) });
+  return `${alignedLines(pairsOf({ ...shown, differences: byReason }))}${sums === '' ? '' : `\n${sums}`}`;
+}
+
+/** The report of a comparison as the last line, after an empty one. Empty until all cards are compared. */
+export const reportLine = ({ report }: ComparisonRecord): string => (report === null ? '' : `\n${report}\n`);

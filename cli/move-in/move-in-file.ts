@@ -3,7 +3,8 @@ import { MAX_MOVE_IN_LINES, MoveInLine } from '../../contract/move-ins.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
 import { JsonFault, parseStrictText } from '../../contract/reading/strict-json.ts';
 import type { MoveInTotals } from '../../domain/move-in.ts';
-import type { AddMoveInLinesBody } from '../../sdk/client.ts';
+import { printable } from '../../domain/printable-text.ts';
+import { type AddMoveInLinesBody, InvalidArgument } from '../../sdk/client.ts';
 import { type CsvColumns, csvRecordsOf, fieldsOf } from '../files/csv-file.ts';
 import {
   beginningOf,
@@ -30,6 +31,8 @@ export type ReadMoveInFile = {
   readonly checked: CheckedMoveIn;
   /** The lines after the first `skipped` ones, as many at a time as a request takes. Lines with sums are left out. */
   readonly portions: (skipped: number) => AsyncIterable<readonly SentMoveInLine[]>;
+  /** Every line except those with sums. Rejects at the end if the file is not the checked one anymore. */
+  readonly lines: () => AsyncIterable<SentMoveInLine>;
 };
 
 /** A line of the file as JSON. `bytes` is its size in a request. */
@@ -76,6 +79,7 @@ export async function readMoveInFile(
   return {
     checked: { sha256, lineCount, problems, problemCount, sums: checker.sums(), stated },
     portions: (skipped) => sentPortionsOf(read(path), skipped),
+    lines: () => sentLinesOf(path, read, sha256),
   };
 }
 
@@ -114,9 +118,17 @@ async function* sentPortionsOf(
     return portion.length === MAX_MOVE_IN_LINES || bytes >= MAX_PORTION_BYTES;
   };
   for await (const portion of portionsOf(withoutTotals(lines), skipped, isFull)) {
-    yield portion.map(({ line, value }) => ({ line, sent: plain(value) as SentMoveInLine['sent'] }));
+    yield portion.map(toSent);
   }
 }
+
+async function* sentLinesOf(path: string, read: typeof csvLinesOf, sha256: string): AsyncGenerator<SentMoveInLine> {
+  const hash = createHash('sha256');
+  for await (const line of withoutTotals(read(path, (bytes) => hash.update(bytes)))) yield toSent(line);
+  if (hash.digest('hex') !== sha256) throw new InvalidArgument(`${printable(path)} was changed while it was read`);
+}
+
+const toSent = ({ line, value }: FileLine): SentMoveInLine => ({ line, sent: plain(value) as SentMoveInLine['sent'] });
 
 async function* withoutTotals(lines: AsyncIterable<FileLine>): AsyncGenerator<FileLine> {
   for await (const line of lines) {

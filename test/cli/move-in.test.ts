@@ -1,18 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join, resolve } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { COMPILED } from '../harness/process.ts';
+import { writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
 import { directoryForTest, expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 import { runHere } from './in-process.ts';
+import { startCommand, startProxy } from './killed-command.ts';
 
 const running = useService();
-const PROJECT = resolve(import.meta.dirname, '../..');
-const PINNED = resolve(PROJECT, 'node_modules/.bin/node');
-const NODE = existsSync(PINNED) ? PINNED : process.execPath;
 
 const CARDS = 2400;
 const HOLDS = 300;
@@ -69,37 +65,6 @@ async function stateOf(programId: string) {
 
 const isLines = ({ method, url }: IncomingMessage): boolean => method === 'POST' && url?.endsWith('/line') === true;
 
-/**
- * A proxy in front of the service. `onLines` is called before each request with lines is passed on, and after its response has
- * arrived, with the number of such requests so far.
- */
-async function startProxy(onLines: (when: 'before' | 'after', count: number) => void): Promise<string> {
-  let count = 0;
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const counts = isLines(request);
-    if (counts) count += 1;
-    if (counts) onLines('before', count);
-    const body = chunks.length === 0 ? null : Buffer.concat(chunks);
-    const headers = { 'Content-Type': 'application/json' };
-    const got = await fetch(`${running().url}${request.url}`, { method: request.method ?? 'GET', body, headers });
-    const text = await got.text();
-    if (counts) onLines('after', count);
-    response.writeHead(
-      got.status,
-      Object.fromEntries([...got.headers.entries()].filter(([name]) => !/^(content-|transfer-)/.test(name))),
-    );
-    response.end(text);
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((done) => server.close(done));
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 test('a run that is killed between portions continues where it stopped, with the books of a run without a kill', async () => {
   const path = await writeFile();
   const whole = await newProgram();
@@ -114,25 +79,16 @@ test('a run that is killed between portions continues where it stopped, with the
   const killed = await newProgram();
   let child: ChildProcess | undefined;
   // Kills the first run before its second portion is passed on, and the second run after the service has its third.
-  const url = await startProxy((when, count) => {
-    if ((when === 'before' && count === 2) || (when === 'after' && count === 3)) child?.kill('SIGKILL');
+  const url = await startProxy(running().url, {
+    counts: isLines,
+    on: (when, count) =>
+      ((when === 'before' && count === 2) || (when === 'after' && count === 3)) && child?.kill('SIGKILL') === true,
   });
-  const run = () =>
-    new Promise<{ readonly signal: string | null; readonly exitCode: number | null; readonly errors: string }>(
-      (done, fail) => {
-        const started = spawn(NODE, [join(PROJECT, 'cli/main.ts'), ...commandOf(path, killed)], {
-          env: { ...COMPILED, TRANSFER_SERVICE_URL: url },
-          stdio: ['ignore', 'ignore', 'pipe'],
-        });
-        child = started;
-        let said = '';
-        started.stderr.setEncoding('utf8').on('data', (text: string) => {
-          said += text;
-        });
-        started.on('error', fail);
-        started.on('close', (code, signal) => done({ signal, exitCode: code, errors: said }));
-      },
-    );
+  const run = () => {
+    const started = startCommand(url, commandOf(path, killed));
+    child = started.child;
+    return started.ended;
+  };
   expect(await run()).toMatchObject({ signal: 'SIGKILL' });
   const [{ lines_received: received } = { lines_received: 0 }] = (
     await running().client.moveIns.list({ program_id: killed })

@@ -358,6 +358,8 @@ describe('operations and commands', () => {
       'settlement import',
       'move-in check',
       'move-in run',
+      'move-in compare',
+      'move-in cut-over',
       'switch enable',
       'events tail',
       'events listen',

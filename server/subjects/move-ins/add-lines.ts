@@ -435,11 +435,14 @@ class Books {
     card: Card,
   ): Pick<StoredLine, 'transferId' | 'amount'> {
     const transferId = releasedId(line) ?? '';
+    const reference = this.#released.transfer(transferId)?.reference ?? null;
     const amount = this.#released.release(transferId, card);
     if (amount === undefined) {
       const message = `Line ${numbered.number}: the transfer ${line.transfer_id} is not an open hold on the card '${card.name}'.`;
       throw schemaRefusal(this.#call, message, `${numbered.at}/transfer_id`);
     }
+    // A canceled transfer frees its reference, for a hold with another amount in a later line.
+    if (reference !== null) this.#takenBy.delete(reference);
     this.counted.push({ kind: 'release', currency: card.currency, amount });
     return { transferId, amount };
   }
@@ -563,6 +566,8 @@ class Books {
       ...(this.#reopened.length === 0 ? [] : [updateCards(this.#reopened)]),
       ...this.#reopened.map(({ card }) => deleteCardMetadata(card)),
       ...insertCardMetadata(cards),
+      // Before the new holds, which can have the references of released ones.
+      ...this.#released.writes(),
       ...(this.#transfers.length === 0
         ? []
         : [
@@ -570,7 +575,6 @@ class Books {
             insertHolds(this.#holds),
             mergeWrites([updateCounters(counts), insertCounters(counts)]),
           ]),
-      ...this.#released.writes(),
       ...this.accounts.writes(now),
       ...(this.#keys.length === 0 ? [] : [insertStoredResponses(this.#keys, batchId, now)]),
       ...(events.length === 0 ? [] : [insertEvents(batchId, events, now, this.#call)]),
