@@ -331,6 +331,22 @@ const changes = ({ method }: IncomingMessage): boolean => method !== 'GET';
 
 test('a cut-over that is killed at any request ends in the same books when it is run again', async () => {
   const path = await writeLines('sunday.ndjson', SUNDAY);
+  const whole = await moved(FRIDAY);
+  await load(whole);
+  let sent = 0;
+  const counting = await startProxy(running().url, {
+    counts: changes,
+    on: (_, count) => {
+      sent = count;
+      return false;
+    },
+  });
+  expect(
+    await startCommand(counting, ['move-in', 'cut-over', path, '--program', whole, ...CUT_OVER]).ended,
+  ).toMatchObject({
+    exitCode: 0,
+  });
+  expect(sent).toBe(CHANGES);
   for (const when of ['before', 'after'] as const) {
     for (let last = 1; last <= CHANGES; last += 1) {
       const programId = await moved(FRIDAY);
