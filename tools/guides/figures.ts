@@ -131,6 +131,8 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   ],
   [
     KEPT_DAYS,
+    'its finished transfers of the last {} days',
+    'Keys are kept for {} days, and references',
     'bodies of earlier versions {} days',
     'have their own body too. It is deleted after {} days',
     'repeat `erase_card_holder` after {} days',
