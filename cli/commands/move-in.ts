@@ -24,7 +24,7 @@ import type { Delta } from '../move-in/balance-file.ts';
 import type { ReadMoveInFile, SentMoveInLine } from '../move-in/move-in-file.ts';
 import { alignedLines, type Column, money, pairsOf, table } from '../output.ts';
 import { type CommandContext, programOf, type Session } from '../session.ts';
-import { readEarlier } from '../times.ts';
+import { plainTime, readEarlier } from '../times.ts';
 
 const COLUMNS: readonly Column<MoveInRecord>[] = [
   'move_in_id',
@@ -290,6 +290,7 @@ async function addLines(
   session: Session,
   started: MoveInRecord,
   portions: AsyncIterable<readonly SentMoveInLine[]>,
+  what = 'file',
 ): Promise<MoveInRecord> {
   const { move_in_id: moveInId, line_count: lineCount, lines_received: known } = started;
   const say = sayOf(session);
@@ -305,7 +306,7 @@ async function addLines(
     } catch (error) {
       const line = refusedLine(error, lines);
       if (line !== undefined)
-        say(`The service refused line ${line} of the file, and so its request of ${lines.length} lines.\n`);
+        say(`The service refused line ${line} of the ${what}, and so its request of ${lines.length} lines.\n`);
       throw error;
     }
     first += lines.length;
@@ -387,11 +388,8 @@ async function runCutOver(session: Session, path: string, { asOf, note }: CutOve
   const say = sayOf(session);
   const file = await readRightFile(session, path, 'nothing was cut over with');
   const setting = await programSetting(session, file.programId);
-  const earlier = await earlierCutOver(session, file, setting);
-  if (earlier !== undefined) {
-    say('The card program was cut over with this file before.\n');
-    return showComparison(session, earlier);
-  }
+  const earlier = await earlierCutOver(session, file.programId);
+  if (earlier !== undefined) return showEarlier(session, file, { earlier, setting });
   await refuseWaiting(session, file);
   await disable(session, file, setting);
   let compared = await compareFile(session, file);
@@ -427,28 +425,32 @@ async function programSetting({ service }: Session, programId: string): Promise<
   );
 }
 
-/**
- * Returns the comparison of this file with which the card program was cut over, if nothing has begun again since: its transfers are
- * enabled, and no cards have moved in or back.
- */
-async function earlierCutOver(
-  { service }: Session,
-  { programId, checked }: RightFile,
-  setting: SwitchRecord | undefined,
-): Promise<ComparisonRecord | undefined> {
-  if (setting !== undefined) return undefined;
-  let last: ComparisonRecord | undefined;
-  for await (const record of service.comparisons.listAll({ program_id: programId, limit: 100 })) {
-    if (record.status !== 'cut_over') continue;
-    last = record;
-    break;
+/** Returns the comparison with which a card program was cut over, unless cards have moved in or back since, as after a rehearsal. */
+async function earlierCutOver({ service }: Session, programId: string): Promise<ComparisonRecord | undefined> {
+  const query = { program_id: programId, limit: 100 };
+  for await (const record of service.comparisons.listAll(query)) {
+    const { status, cut_over_at: since } = record;
+    if (status !== 'cut_over' || since === null) continue;
+    for await (const { created_at: createdAt, undone_at: undoneAt } of service.moveIns.listAll(query)) {
+      if (createdAt > since || (undoneAt !== null && undoneAt > since)) return undefined;
+    }
+    return record;
   }
-  if (last === undefined || last.sha256 !== checked.sha256) return undefined;
-  const since = last.cut_over_at ?? '';
-  for await (const moveIn of service.moveIns.listAll({ program_id: programId, limit: 100 })) {
-    if (moveIn.created_at > since || (moveIn.undone_at ?? '') > since) return undefined;
+  return undefined;
+}
+
+type Earlier = { readonly earlier: ComparisonRecord; readonly setting: SwitchRecord | undefined };
+
+/** Shows an earlier cut-over. Another one would undo the transfers since. Throws if it was another file. */
+async function showEarlier(session: Session, { programId, checked }: RightFile, { earlier, setting }: Earlier) {
+  const { name, sha256, cut_over_at: cutOverAt } = earlier;
+  const before = `the card program was cut over with ${printable(name)} at ${plainTime(cutOverAt ?? '')}`;
+  if (sha256 !== checked.sha256) {
+    throw new InvalidArgument(`${before}. Undo its move-ins before you cut it over again`);
   }
-  return last;
+  const enable = `Its transfers are disabled again. To enable them: ${session.command} switch enable --program ${programId}`;
+  sayOf(session)(`${before.replace('the', 'The')}.\n${setting === undefined ? '' : `${enable}\n`}`);
+  await showComparison(session, earlier);
 }
 
 /** Ends the command if a cut-over of the same file waits for an approval. Another request would need a second one. */
@@ -543,7 +545,7 @@ async function runDelta(
   } while (started.status === 'moved');
   refuseUndoing(session, started);
   const { move_in_id: moveInId, lines_received: known } = started;
-  await addLines(session, started, deltaPortions(lines, known));
+  await addLines(session, started, deltaPortions(lines, known), 'delta');
   say(`A delta of ${lines.length === 1 ? '1 line' : `${grouped(lines.length)} lines`} has moved in: ${moveInId}\n`);
 }
 
