@@ -89,14 +89,15 @@ export type ResponseDetails = {
 export type WithResponse<Body> = Body & { readonly response: ResponseDetails };
 
 /** Returns every item of a list, and reads the next page when it is needed. Throws the errors of `list`. */
-export async function* everyItem<Item>(
-  list: (cursor: string | undefined) => Promise<Page<Item>>,
-  from: string | undefined,
+export async function* everyItem<Item, Query extends object>(
+  list: (query: Query) => Promise<Page<Item>>,
+  query: Query,
 ): AsyncGenerator<Item, void, undefined> {
-  let cursor = from;
-  do {
-    const page = await list(cursor);
-    yield* page.data;
-    cursor = page.next_cursor ?? undefined;
-  } while (cursor !== undefined);
+  let wanted = query;
+  for (;;) {
+    const { data, next_cursor: cursor } = await list(wanted);
+    yield* data;
+    if (cursor == null) return;
+    wanted = { ...query, cursor };
+  }
 }

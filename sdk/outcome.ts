@@ -92,7 +92,7 @@ export function warnOfIgnoredFields(operation: OperationId, headers: Headers, wa
   if (warn === undefined || names === null || headers.get('sandbox') !== 'true' || warned.has(operation)) return;
   warned.add(operation);
   try {
-    warn(`The service ignored fields that ${operation} does not have: ${names}. Their values are not stored.`);
+    warn(`The service ignored fields that ${operation} does not have: ${names}.`);
   } catch {
     // A failed warning does not affect the call.
   }

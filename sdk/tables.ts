@@ -17,7 +17,7 @@ function linesOf(table: string): readonly (readonly string[])[] {
 function readOperations(): Readonly<Record<OperationId, OperationRow>> {
   const rows = linesOf(OPERATION_LINES).map(([id = '', method = '', path = '', scope = '', ...words]) => {
     const oneOf = <Word extends string>(known: readonly Word[]) => known.find((word) => words.includes(word));
-    const reach = oneOf(['program', 'sandbox', 'caller', 'connector']) ?? 'operator';
+    const reach = oneOf(['sandbox', 'caller', 'connector']) ?? (path.startsWith('core/') ? 'program' : 'operator');
     const row: OperationRow = {
       method,
       path: BASE_PATH + path,

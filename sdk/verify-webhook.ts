@@ -70,7 +70,7 @@ export async function verifyWebhook(
   if (!(await isSigned(content, signatures, keys))) {
     throw new WebhookVerificationError(
       'no_matching_signature',
-      'No signature matches. Is it the right secret, and is the body exactly as it was received?',
+      'No signature matches. Is the secret right, and is the body as it was received?',
     );
   }
   return readEvent(body);
@@ -82,8 +82,7 @@ function bytesOfBody(rawBody: unknown): Uint8Array {
   const isObject = typeof rawBody === 'object' && rawBody !== null;
   throw new InvalidArgument(
     `The body must be a string or a Uint8Array, but it is ${isObject ? 'an object' : String(rawBody)}. Pass the body as it was received: ` +
-      "with Express, use express.raw({ type: 'application/json' }) for this route; elsewhere, await request.text(). " +
-      'JSON.stringify does not restore it.',
+      "express.raw({ type: 'application/json' }) in Express, await request.text() elsewhere.",
   );
 }
 

@@ -198,7 +198,7 @@ export class TransfersResource {
 
   /** Every item of list_transfers, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListTransfersQuery = {}, options?: CallOptions): AsyncGenerator<TransferRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /** get_transfer: Get a transfer. Error codes: `transfer_not_found`, `unknown_get_transfer`. */
@@ -300,7 +300,7 @@ export class TransfersResource {
     query: PageQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<ReversalRecord, void, undefined> {
-    return everyItem((cursor) => this.reversals(transferId, { ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.reversals(transferId, page, options), query);
   }
 
   /** get_reversal: Get a reversal. Error codes: `reversal_not_found`, `unknown_get_reversal`. */
@@ -353,7 +353,7 @@ export class CardsResource {
     query: ListLikelyDuplicatesQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<LikelyDuplicate, void, undefined> {
-    return everyItem((cursor) => this.likelyDuplicates(cardId, { ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.likelyDuplicates(cardId, page, options), query);
   }
 
   /**
@@ -374,7 +374,7 @@ export class CardsResource {
 
   /** Every item of list_cards, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListCardsQuery = {}, options?: CallOptions): AsyncGenerator<CardRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -421,7 +421,7 @@ export class CardsResource {
 
   /** Every item of list_holds, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   holdsAll(cardId: string, query: PageQuery = {}, options?: CallOptions): AsyncGenerator<HoldRecord, void, undefined> {
-    return everyItem((cursor) => this.holds(cardId, { ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.holds(cardId, page, options), query);
   }
 
   /**
@@ -438,7 +438,7 @@ export class CardsResource {
     query: ListPostingsQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<PostingRecord, void, undefined> {
-    return everyItem((cursor) => this.postings(cardId, { ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.postings(cardId, page, options), query);
   }
 
   /**
@@ -476,7 +476,7 @@ export class AttemptsResource {
     query: SearchAttemptsQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<OperatorAttemptRecord, void, undefined> {
-    return everyItem((cursor) => this.search({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.search(page, options), query);
   }
 
   /**
@@ -528,7 +528,7 @@ export class BreaksResource {
 
   /** Every item of list_breaks, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListBreaksQuery = {}, options?: CallOptions): AsyncGenerator<BreakRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -626,7 +626,7 @@ export class SettlementFilesResource {
     query: ListSettlementFilesQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<SettlementFileRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -688,7 +688,7 @@ export class MoveInsResource {
 
   /** Every item of list_move_ins, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListMoveInsQuery = {}, options?: CallOptions): AsyncGenerator<MoveInRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -748,7 +748,7 @@ export class ComparisonsResource {
 
   /** Every item of list_comparisons, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListComparisonsQuery = {}, options?: CallOptions): AsyncGenerator<ComparisonRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -777,7 +777,7 @@ export class ComparisonsResource {
     query: ListDifferencesQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<DifferenceRecord, void, undefined> {
-    return everyItem((cursor) => this.differences(comparisonId, { ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.differences(comparisonId, page, options), query);
   }
 
   /**
@@ -815,7 +815,7 @@ export class ProgramsResource {
 
   /** Every item of list_programs, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListProgramsQuery = {}, options?: CallOptions): AsyncGenerator<ProgramRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -858,7 +858,7 @@ export class ProgramsResource {
     query: ListFundingMovementsQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<FundingMovementRecord, void, undefined> {
-    return everyItem((cursor) => this.movements(programId, { ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.movements(programId, page, options), query);
   }
 
   /**
@@ -945,7 +945,7 @@ export class MovementsResource {
     query: SearchFundingMovementsQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<FundingMovementRecord, void, undefined> {
-    return everyItem((cursor) => this.search({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.search(page, options), query);
   }
 }
 
@@ -1054,7 +1054,7 @@ export class KeysResource {
 
   /** Every item of list_keys, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListKeysQuery = {}, options?: CallOptions): AsyncGenerator<KeyRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -1113,7 +1113,7 @@ export class SessionsResource {
 
   /** Every item of list_sessions, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<SessionRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -1145,7 +1145,7 @@ export class ApprovalsResource {
 
   /** Every item of list_approvals, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListApprovalsQuery = {}, options?: CallOptions): AsyncGenerator<ApprovalRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -1221,7 +1221,7 @@ export class PeopleResource {
 
   /** Every item of list_people, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<PersonRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -1275,7 +1275,7 @@ export class AccessResource {
 
   /** Every item of list_access, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListAccessQuery = {}, options?: CallOptions): AsyncGenerator<AccessRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -1306,7 +1306,7 @@ export class AuditResource {
 
   /** Every item of list_audit_entries, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListAuditEntriesQuery = {}, options?: CallOptions): AsyncGenerator<AuditEntryRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -1345,7 +1345,7 @@ export class EventsResource {
 
   /** Every item of list_events, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListEventsQuery = {}, options?: CallOptions): AsyncGenerator<TransferServiceEvent, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /** get_event: Get an event of the card program. Error codes: `event_not_found`, `unknown_get_event`. */
@@ -1367,7 +1367,7 @@ export class EventsResource {
     query: SearchEventsQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<OperatorEventRecord, void, undefined> {
-    return everyItem((cursor) => this.search({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.search(page, options), query);
   }
 
   /**
@@ -1405,7 +1405,7 @@ export class WebhooksResource {
 
   /** Every item of list_webhooks, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<WebhookRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /** get_webhook: Get a webhook. Error codes: `webhook_not_found`, `unknown_get_webhook`. */
@@ -1473,7 +1473,7 @@ export class WebhooksResource {
     query: AttemptQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<AttemptRecord, void, undefined> {
-    return everyItem((cursor) => this.attempts(webhookId, { ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.attempts(webhookId, page, options), query);
   }
 
   /**
@@ -1489,7 +1489,7 @@ export class WebhooksResource {
     query: FailedAttemptQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<AttemptRecord, void, undefined> {
-    return everyItem((cursor) => this.failedAttempts({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.failedAttempts(page, options), query);
   }
 
   /**
@@ -1538,7 +1538,7 @@ export class OperatorWebhooksResource {
 
   /** Every item of list_operator_webhooks, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: OperatorWebhookQuery = {}, options?: CallOptions): AsyncGenerator<WebhookRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -1611,7 +1611,7 @@ export class OperatorWebhooksResource {
     query: AttemptQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<AttemptRecord, void, undefined> {
-    return everyItem((cursor) => this.attempts(webhookId, { ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.attempts(webhookId, page, options), query);
   }
 
   /**
@@ -1631,7 +1631,7 @@ export class OperatorWebhooksResource {
     query: OperatorFailedAttemptQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<AttemptRecord, void, undefined> {
-    return everyItem((cursor) => this.failedAttempts({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.failedAttempts(page, options), query);
   }
 
   /**
@@ -1679,7 +1679,7 @@ export class ErrorsResource {
 
   /** Every item of list_errors, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListErrorsQuery = {}, options?: CallOptions): AsyncGenerator<LoggedErrorRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -1703,7 +1703,7 @@ export class ErrorsResource {
     query: SearchErrorsQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<OperatorErrorRecord, void, undefined> {
-    return everyItem((cursor) => this.search({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.search(page, options), query);
   }
 
   /**
@@ -1767,7 +1767,7 @@ export class CasesResource {
 
   /** Every item of list_cases, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListCasesQuery = {}, options?: CallOptions): AsyncGenerator<CaseRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**
@@ -1805,7 +1805,7 @@ export class CasesResource {
 
   /** Every item of search_cases, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   searchAll(query: SearchCasesQuery = {}, options?: CallOptions): AsyncGenerator<QueuedCase, void, undefined> {
-    return everyItem((cursor) => this.search({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.search(page, options), query);
   }
 
   /**
@@ -1853,7 +1853,7 @@ export class IncidentsResource {
 
   /** Every item of list_incidents, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListIncidentsQuery = {}, options?: CallOptions): AsyncGenerator<IncidentRecord, void, undefined> {
-    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.list(page, options), query);
   }
 
   /**

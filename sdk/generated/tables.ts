@@ -5,30 +5,30 @@ export const BASE_PATH: string = '/api/v0.1/';
 
 /** For each operation: its name, method, path, scope (- for none), and its differences from most others. */
 export const OPERATION_LINES: string = `
-create_transfer POST core/transfer transfers:write program optional money
-list_transfers GET core/transfer transfers:read program
-get_transfer GET core/transfer/{transfer_id} transfers:read program
-update_transfer PATCH core/transfer/{transfer_id} transfers:write program
-explain_transfer POST core/transfer/explain transfers:read program optional
-export_transfers GET core/transfer/export transfers:read program csv
-create_transfer_batch POST core/transfer/batch transfers:write program money repeatable
-capture_transfer POST core/transfer/{transfer_id}/capture transfers:write program optional money
-cancel_transfer POST core/transfer/{transfer_id}/cancel transfers:write program optional money
-reverse_transfer POST core/transfer/{transfer_id}/reverse transfers:write program optional money
-list_reversals GET core/transfer/{transfer_id}/reversal transfers:read program
-get_reversal GET core/reversal/{reversal_id} transfers:read program
-get_transfer_timeline GET core/transfer/{transfer_id}/timeline transfers:read program
-list_likely_duplicates GET core/card/{card_id}/likely-duplicates transfers:read program
-create_card POST core/card cards:write program optional
-list_cards GET core/card cards:read program
-get_card GET core/card/{card_id} cards:read program
-update_card PATCH core/card/{card_id} cards:write program money
-erase_card_holder POST core/card/{card_id}/erase cards:erase program optional repeatable
-get_card_limits GET core/card/{card_id}/limits cards:read program
-list_holds GET core/card/{card_id}/hold cards:read program
-list_postings GET core/card/{card_id}/posting cards:read program
-export_postings GET core/card/{card_id}/posting/export cards:read program csv
-list_attempts GET core/transfer/{transfer_id}/attempt transfers:read program
+create_transfer POST core/transfer transfers:write optional money
+list_transfers GET core/transfer transfers:read
+get_transfer GET core/transfer/{transfer_id} transfers:read
+update_transfer PATCH core/transfer/{transfer_id} transfers:write
+explain_transfer POST core/transfer/explain transfers:read optional
+export_transfers GET core/transfer/export transfers:read csv
+create_transfer_batch POST core/transfer/batch transfers:write money repeatable
+capture_transfer POST core/transfer/{transfer_id}/capture transfers:write optional money
+cancel_transfer POST core/transfer/{transfer_id}/cancel transfers:write optional money
+reverse_transfer POST core/transfer/{transfer_id}/reverse transfers:write optional money
+list_reversals GET core/transfer/{transfer_id}/reversal transfers:read
+get_reversal GET core/reversal/{reversal_id} transfers:read
+get_transfer_timeline GET core/transfer/{transfer_id}/timeline transfers:read
+list_likely_duplicates GET core/card/{card_id}/likely-duplicates transfers:read
+create_card POST core/card cards:write optional
+list_cards GET core/card cards:read
+get_card GET core/card/{card_id} cards:read
+update_card PATCH core/card/{card_id} cards:write money
+erase_card_holder POST core/card/{card_id}/erase cards:erase optional repeatable
+get_card_limits GET core/card/{card_id}/limits cards:read
+list_holds GET core/card/{card_id}/hold cards:read
+list_postings GET core/card/{card_id}/posting cards:read
+export_postings GET core/card/{card_id}/posting/export cards:read csv
+list_attempts GET core/transfer/{transfer_id}/attempt transfers:read
 search_attempts GET operator/attempt operator:read
 resolve_attempt POST operator/attempt/{attempt_id}/resolve funding:write money repeatable
 list_connectors GET operator/connector operator:read
@@ -41,21 +41,21 @@ add_settlement_lines POST operator/settlement-file/{file_id}/line funding:write 
 list_settlement_files GET operator/settlement-file operator:read
 get_settlement_file GET operator/settlement-file/{file_id} operator:read
 withdraw_settlement_file POST operator/settlement-file/{file_id}/withdraw funding:write optional
-list_events GET core/event events:read program
-get_event GET core/event/{event_id} events:read program
+list_events GET core/event events:read
+get_event GET core/event/{event_id} events:read
 search_events GET operator/event operator:read
 inspect_event GET operator/event/{event_id} operator:read
-create_webhook POST core/webhook webhooks:write program optional
-list_webhooks GET core/webhook webhooks:read program
-get_webhook GET core/webhook/{webhook_id} webhooks:read program
-update_webhook PATCH core/webhook/{webhook_id} webhooks:write program
-delete_webhook DELETE core/webhook/{webhook_id} webhooks:write program
-roll_webhook_secret POST core/webhook/{webhook_id}/roll-secret webhooks:write program optional
-test_webhook POST core/webhook/{webhook_id}/test webhooks:write program optional
-list_webhook_attempts GET core/webhook/{webhook_id}/attempt webhooks:read program
-list_failed_attempts GET core/failed-webhook-attempt webhooks:read program
-resend_event POST core/webhook/{webhook_id}/resend webhooks:write program optional
-replay_webhook POST core/webhook/{webhook_id}/replay webhooks:write program optional
+create_webhook POST core/webhook webhooks:write optional
+list_webhooks GET core/webhook webhooks:read
+get_webhook GET core/webhook/{webhook_id} webhooks:read
+update_webhook PATCH core/webhook/{webhook_id} webhooks:write
+delete_webhook DELETE core/webhook/{webhook_id} webhooks:write
+roll_webhook_secret POST core/webhook/{webhook_id}/roll-secret webhooks:write optional
+test_webhook POST core/webhook/{webhook_id}/test webhooks:write optional
+list_webhook_attempts GET core/webhook/{webhook_id}/attempt webhooks:read
+list_failed_attempts GET core/failed-webhook-attempt webhooks:read
+resend_event POST core/webhook/{webhook_id}/resend webhooks:write optional
+replay_webhook POST core/webhook/{webhook_id}/replay webhooks:write optional
 create_operator_webhook POST operator/webhook operator optional
 list_operator_webhooks GET operator/webhook operator:read
 get_operator_webhook GET operator/webhook/{webhook_id} operator:read
@@ -67,18 +67,18 @@ list_operator_webhook_attempts GET operator/webhook/{webhook_id}/attempt operato
 list_operator_failed_attempts GET operator/failed-webhook-attempt operator:read
 resend_operator_event POST operator/webhook/{webhook_id}/resend operator optional
 replay_operator_webhook POST operator/webhook/{webhook_id}/replay operator optional
-get_error GET core/error/{request_id} errors:read program
-list_errors GET core/error errors:read program
+get_error GET core/error/{request_id} errors:read
+list_errors GET core/error errors:read
 inspect_error GET operator/error/{request_id} operator:read
 search_errors GET operator/error operator:read
 count_errors GET operator/error-count operator:read
-get_request GET core/request/{request_id} errors:read program
+get_request GET core/request/{request_id} errors:read
 inspect_request GET operator/request/{request_id} operator:read
-create_case POST core/case cases:write program optional
-list_cases GET core/case cases:read program
-get_case GET core/case/{case_id} cases:read program
-reply_to_case POST core/case/{case_id}/reply cases:write program optional
-close_case POST core/case/{case_id}/close cases:write program optional
+create_case POST core/case cases:write optional
+list_cases GET core/case cases:read
+get_case GET core/case/{case_id} cases:read
+reply_to_case POST core/case/{case_id}/reply cases:write optional
+close_case POST core/case/{case_id}/close cases:write optional
 search_cases GET operator/case operator:cases
 inspect_case GET operator/case/{case_id} operator:cases
 answer_case POST operator/case/{case_id}/reply operator:cases optional

@@ -15,9 +15,10 @@ const MAX_BUNDLE_BYTES = 15_000;
  * The limit for the modules in the tarball, which are not minified. Without a limit, the generated modules would grow
  * unnoticed. The limit was 16,500 at first. Cases and incidents (16 operations and `openCase`) raised it to 17,500,
  * attempts, connectors and breaks (6 operations) to 18,000, names with escapes to 18,500, people with their sign-in (6
- * operations, 9 codes) to 19,000, and approvals and access (9 operations) to 19,500.
+ * operations, 9 codes) to 19,000, approvals and access (9 operations) to 19,500, and move-ins and comparisons (11
+ * operations, 5 codes) to 19,700.
  */
-const MAX_MODULES_BYTES = 19_500;
+const MAX_MODULES_BYTES = 19_700;
 
 let sdk: string;
 beforeAll(async () => {

@@ -327,6 +327,7 @@ const NOT_OF_PROGRAMS = [
   'lock_break',
   'lock_breaks_of_attempts',
   'lock_card_erasure',
+  'lock_comparison',
   'lock_due_errors',
   'lock_incident',
   'lock_key',

@@ -339,7 +339,7 @@ function methodOf(id: ClientOperationId): string {
   return `${one}
   /** Every item of ${id}, for \`for await\`: reads the next page when the loop needs it. \`limit\` is the size of a page. */
   ${name}All(${[...given, options].join(', ')}): AsyncGenerator<${typeOf(items)}, void, undefined> {
-    return everyItem((cursor) => this.${name}(${before}{ ...query, cursor }, options), query.cursor);
+    return everyItem((page) => this.${name}(${before}page, options), query);
   }
 `;
 }
@@ -396,7 +396,8 @@ function operationLine(id: OperationId): string {
   const { method, path, scope, reach, idempotency, repeatable, csv } = OPERATIONS[id];
   if (!path.startsWith(BASE_PATH)) throw new Error(`The path of ${id} does not begin with ${BASE_PATH}.`);
   const words = [id, method, path.slice(BASE_PATH.length), scope ?? '-'];
-  if (reach !== 'operator') words.push(reach);
+  // The SDK knows the reach of most operations by their paths.
+  if (reach !== (path.startsWith(`${BASE_PATH}core/`) ? 'program' : 'operator')) words.push(reach);
   if (idempotency !== 'none') words.push(idempotency);
   if (movesMoney(id)) words.push('money');
   if (repeatable && method !== 'GET') words.push('repeatable');
