@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useOperation } from '../data/use-operation.ts';
 import { PERIODS, type Period } from '../format/times.ts';
 import { Button } from './button.tsx';
 import { SelectField } from './field.tsx';
@@ -60,5 +61,35 @@ export function PeriodFilter({
       {isExact && time('from', 'from')}
       {isExact && time('to', 'before')}
     </>
+  );
+}
+
+export type Option = readonly [value: string, text: string];
+
+/** Returns the options, including the value in the URL if it is not among them. */
+export function withChosen(options: readonly Option[], chosen: string): readonly Option[] {
+  return options.some(([value]) => value === chosen) ? options : [...options, [chosen, chosen]];
+}
+
+/** The maximum number of programs that the filter lists. The URL can contain others. */
+const MAX_PROGRAMS = 100;
+
+/** A filter by card program. */
+export function ProgramFilter({
+  value,
+  onChange,
+}: {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}) {
+  const { data } = useOperation((api, options) => api.programs.list({ limit: MAX_PROGRAMS }, options));
+  const programs = (data?.data ?? []).map(({ program_id, name }): Option => [program_id, name]);
+  return (
+    <SelectField
+      label="Card program"
+      value={value}
+      onChange={onChange}
+      options={withChosen([['', 'Any'], ...programs], value)}
+    />
   );
 }

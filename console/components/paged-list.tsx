@@ -12,11 +12,13 @@ import { Loading } from './loaded.tsx';
 export function PagedList<Row>({
   pages: { rows, isLoaded, error, loading, stale, reload, pager },
   canRetry = false,
+  turns,
   children,
 }: {
   readonly pages: Pages<Row>;
   /** Whether an error has a "Try again" button. */
   readonly canRetry?: boolean;
+  readonly turns?: Turns;
   readonly children: (rows: readonly Row[], stale: boolean) => ComponentChildren;
 }) {
   return (
@@ -29,7 +31,7 @@ export function PagedList<Row>({
       {/* Without a call there is nothing to wait for. */}
       {!isLoaded && loading && error === undefined && <Loading />}
       {isLoaded && children(rows, stale)}
-      <Pager {...pager} />
+      <Pager {...pager} turns={turns} />
     </>
   );
 }
@@ -38,30 +40,43 @@ export function PagedList<Row>({
 export function PagedTable<Row>({
   pages,
   canRetry = false,
+  turns,
   ...table
 }: Omit<ComponentProps<typeof DataTable<Row>>, 'rows' | 'stale'> & {
   readonly pages: Pages<Row>;
   readonly canRetry?: boolean;
+  readonly turns?: Turns;
 }) {
   return (
-    <PagedList pages={pages} canRetry={canRetry}>
+    <PagedList pages={pages} canRetry={canRetry} turns={turns}>
       {(rows, stale) => <DataTable {...table} rows={rows} stale={stale} />}
     </PagedList>
   );
 }
 
-function Pager({ page, count, hasNext, loading, onPrevious, onNext }: Pages<unknown>['pager']) {
+/** The buttons of the pager. A list that is not in the order of time needs others than the default ones. */
+type Turns = readonly [previous: string, next: string] | undefined;
+
+function Pager({
+  page,
+  count,
+  hasNext,
+  loading,
+  turns: [previous, next] = ['Newer', 'Older'],
+  onPrevious,
+  onNext,
+}: Pages<unknown>['pager'] & { readonly turns: Turns }) {
   if (page === 1 && !hasNext) return null;
   return (
     <nav class="pager" aria-label="Pages">
       <Button onClick={onPrevious} disabled={page === 1 || loading}>
-        Newer
+        {previous}
       </Button>
       <span role="status">
         Page {page}, {count} {count === 1 ? 'row' : 'rows'}
       </span>
       <Button onClick={onNext} disabled={!hasNext || loading}>
-        Older
+        {next}
       </Button>
     </nav>
   );

@@ -7,6 +7,8 @@ test('links an id to the screen of its record', () => {
   expect(pathOf('req_0193')).toBe('/console/request/req_0193');
   expect(pathOf('card_active')).toBe('/console/card/card_active');
   expect(pathOf('my card/1', 'card')).toBe('/console/card/my%20card%2F1');
+  expect(pathOf('mvi_0193')).toBe('/console/move-ins/mvi_0193');
+  expect(pathOf('cmp_0193')).toBe('/console/move-ins/comparison/cmp_0193');
   expect(pathOf('evt_0193')).toBe('/console/search?q=evt_0193');
   expect(pathOf('aud_0193')).toBeUndefined();
   expect(pathOf('sandbox')).toBeUndefined();

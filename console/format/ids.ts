@@ -81,6 +81,10 @@ export function pathOf(id: string, kind: IdKind = kindOf(id)): string | undefine
       return `/console/break/${name}`;
     case 'settlement file':
       return `/console/settlement/${name}`;
+    case 'move-in':
+      return `/console/move-ins/${name}`;
+    case 'comparison':
+      return `/console/move-ins/comparison/${name}`;
     case 'person':
       return '/console/keys';
     case 'reversal':

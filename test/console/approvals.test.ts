@@ -7,17 +7,14 @@ import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { APPROVABLE, type ApprovableId } from '../../domain/approvals/policy.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
-import { chooseAction, refusedActions, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+import { chooseAction, refusedActions, screenshot, signInAs, untilShown, useConsole } from './harness/use-console.ts';
 
 const { openConsole, service } = useConsole();
 
 /** Opens a screen as one of the sandbox's people. */
 async function openAs(person: 'treasurer' | 'approver', path: string): Promise<Page> {
   const page = await openConsole('/console');
-  await page.evaluate(async (who) => {
-    const headers = { Console: '1', 'Content-Type': 'application/json' };
-    await fetch('/api/v0.1/sandbox/sign-in', { method: 'POST', headers, body: JSON.stringify({ person: who }) });
-  }, person);
+  await signInAs(page, person);
   await page.goto(`${service().url}${path}`);
   await untilShown(page);
   return page;

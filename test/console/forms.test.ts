@@ -195,6 +195,13 @@ const FORMS: readonly FormCase[] = [
     fill: { Why: 'Wrong' },
     send: 'Withdraw the file',
   },
+  {
+    title: 'Undo a move-in',
+    path: ({ move_in_id }) => `move-ins/${move_in_id}`,
+    open: press('Undo…'),
+    fill: { Why: 'Wrong' },
+    send: 'Undo the move-in',
+  },
 ];
 
 /** Types a text, or chooses an option. */

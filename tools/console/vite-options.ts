@@ -19,7 +19,7 @@ export const VITE_OPTIONS: InlineConfig = {
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     emptyOutDir: true,
-    // The modules that nearly every list needs form one file, because each file costs a request and small files compress badly.
+    // The modules and icons that nearly every list needs form one file, because each file costs a request and small files compress badly.
     // Screens do not share files with other screens. Otherwise, opening one would load all, and exceed the budget of a screen.
     rolldownOptions: {
       output: {
@@ -28,7 +28,7 @@ export const VITE_OPTIONS: InlineConfig = {
           groups: [
             {
               name: 'lists',
-              test: /console\/(?:components\/(?:badge|data-table|money|paged-list)|data\/(?:use-pages|use-url-state))\./,
+              test: /console\/(?:components\/(?:badge|data-table|details|money|paged-list)|data\/(?:use-pages|use-url-state))\.|\/icons\/(?:circle-(?:check|slash|x)|clock|columns-3)\./,
             },
           ],
         },

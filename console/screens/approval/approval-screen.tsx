@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { ApprovalRecord } from '../../../sdk/client.ts';
 import { Actions } from '../../components/actions.tsx';
-import { Details } from '../../components/details.tsx';
+import { Details, type Fact } from '../../components/details.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { AreaField } from '../../components/field.tsx';
-import { Id } from '../../components/id.tsx';
+import { Id, LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName, ProgramName } from '../../components/name.tsx';
@@ -14,6 +14,7 @@ import type { Parameters } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
+import { kindOf, piecesOf } from '../../format/ids.ts';
 import { askedBy, compareValues, factsOf, sentenceOf } from '../../format/operators/approvals.ts';
 import { ApprovalState } from '../approvals/approvals-screen.tsx';
 
@@ -178,6 +179,10 @@ function ApprovalContent({ approval }: { readonly approval: ApprovalRecord }) {
       <Details
         facts={[
           ['Status', <ApprovalState key="status" status={status} />],
+          aboutOf(approval).length > 0 && [
+            'About',
+            aboutOf(approval).map((id) => <Id key={id} id={id} programId={approval.program_id} />),
+          ],
           approval.program_id !== null && ['Card program', <ProgramName key="program" id={approval.program_id} />],
           ['Asked by', <KeyName key="by" id={approval.requested_by} />],
           ['Asked', <Moment key="at" at={approval.requested_at} />],
@@ -192,18 +197,26 @@ function ApprovalContent({ approval }: { readonly approval: ApprovalRecord }) {
       />
       {body !== null && (
         <Section title="What was asked">
-          <Details facts={factsOf(body)} />
+          <Details facts={linkedFactsOf(body)} />
         </Section>
       )}
       <Values approval={approval} />
       {result !== null && (
         <Section title="Result">
-          <Details facts={factsOf(result)} />
+          <Details facts={linkedFactsOf(result)} />
         </Section>
       )}
     </>
   );
 }
+
+/** The ids in the summary of a request, such as the id of the comparison whose report someone signs. */
+function aboutOf({ summary }: ApprovalRecord): readonly string[] {
+  return piecesOf(summary).flatMap(({ kind, text }) => (kind === 'id' && kindOf(text) !== 'program' ? [text] : []));
+}
+
+const linkedFactsOf = (record: Readonly<Record<string, unknown>>): readonly Fact[] =>
+  factsOf(record).map(([name, value]) => [name, <LinkedText key={name} text={value} />]);
 
 /** Shows the values that the decision depends on, at the time of the request and now. */
 function Values({ approval: { values_then: before, values_now: now } }: { readonly approval: ApprovalRecord }) {
@@ -218,7 +231,7 @@ function Values({ approval: { values_then: before, values_now: now } }: { readon
         </p>
       )}
       <div class="table-scroll">
-        <table class="table">
+        <table class="table compared-values">
           <thead>
             <tr>
               <th scope="col">Value</th>
@@ -230,8 +243,20 @@ function Values({ approval: { values_then: before, values_now: now } }: { readon
             {rows.map(({ name, before: then, now: current }) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
-                <td data-title="Then">{then}</td>
-                {current !== undefined && <td data-title="Now">{current === then ? current : <b>{current}</b>}</td>}
+                <td data-title="Then">
+                  <LinkedText text={then} />
+                </td>
+                {current !== undefined && (
+                  <td data-title="Now">
+                    {current === then ? (
+                      <LinkedText text={current} />
+                    ) : (
+                      <b>
+                        <LinkedText text={current} />
+                      </b>
+                    )}
+                  </td>
+                )}
               </tr>
             ))}
           </tbody>

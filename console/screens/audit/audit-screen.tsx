@@ -6,7 +6,7 @@ import { useCsvExport } from '../../components/csv-export.tsx';
 import { Details } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField } from '../../components/field.tsx';
-import { Filters, PeriodFilter } from '../../components/filters.tsx';
+import { Filters, type Option, PeriodFilter, ProgramFilter, withChosen } from '../../components/filters.tsx';
 import { Id } from '../../components/id.tsx';
 import { Empty, Progress } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
@@ -25,7 +25,7 @@ import { boundsOf } from '../../format/times.ts';
 
 const PAGE_ROWS = 50;
 
-/** The maximum number of keys and programs that a filter lists. The URL can contain others. */
+/** The maximum number of keys that a filter lists. The URL can contain others. */
 const MAX_OPTIONS = 100;
 
 const FILTERS = { action: '', actor: '', of: '', period: '', from: '', to: '' };
@@ -89,13 +89,6 @@ function Entries() {
   );
 }
 
-type Option = readonly [value: string, text: string];
-
-/** Returns the options, including the value in the URL if it is not among them. */
-function withChosen(options: readonly Option[], chosen: string): readonly Option[] {
-  return options.some(([value]) => value === chosen) ? options : [...options, [chosen, chosen]];
-}
-
 const WITHOUT_KEY = ['sandbox', 'host', 'anonymous'].map((actor): Option => [actor, nameOfActor(actor) ?? actor]);
 
 function PersonFilter({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
@@ -108,19 +101,6 @@ function PersonFilter({ value, onChange }: { readonly value: string; readonly on
       value={value}
       onChange={onChange}
       options={withChosen([['', 'Anyone'], ...byName, ...WITHOUT_KEY], value)}
-    />
-  );
-}
-
-function ProgramFilter({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
-  const { data } = useOperation((api, options) => api.programs.list({ limit: MAX_OPTIONS }, options));
-  const programs = (data?.data ?? []).map(({ program_id, name }): Option => [program_id, name]);
-  return (
-    <SelectField
-      label="Card program"
-      value={value}
-      onChange={onChange}
-      options={withChosen([['', 'Any'], ...programs], value)}
     />
   );
 }

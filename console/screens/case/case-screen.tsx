@@ -24,8 +24,7 @@ import { draftOfCases, uncoveredText } from '../../format/support/incidents.ts';
 import { findIncident } from '../incident/find-incident.ts';
 import { ErrorDetails, WhatToDo } from '../request/error-details.tsx';
 import { Around, Similar } from './around.tsx';
-import { Conversation } from './conversation.tsx';
-import { type ShownCase, useCase } from './use-case.ts';
+import { Conversation, type ShownCase, useCase } from './conversation.tsx';
 
 const CaseTransfer = later(async () => (await import('./case-transfer.tsx')).CaseTransfer);
 const IncidentDialog = later(async () => (await import('../../components/support/incident-dialog.tsx')).IncidentDialog);

@@ -104,6 +104,7 @@ function ProgramActions({
         },
         can('create_card') && { text: 'New card', onChoose: () => onOpen('card') },
         can('update_program') && { text: 'Change', onChoose: () => onOpen('settings') },
+        can('list_move_ins') && { text: 'Move-ins', href: hrefTo('/console/move-ins', { of: programId }) },
         can('get_day') && { text: "Yesterday's report", href: hrefTo(`/console/programs/${programId}/day`) },
         mayStop && {
           text: 'Stop transfers…',

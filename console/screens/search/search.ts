@@ -39,9 +39,9 @@ export function isSearchable(text: string): boolean {
 
 /**
  * The screens of requests find successful and failed requests. The screens of cases and incidents also work for callers who can't
- * search. A search does not find breaks and settlement files.
+ * search. A search does not find breaks, settlement files, move-ins and comparisons.
  */
-const WITH_SCREEN = /^(?:req|case|inc|brk|stl)_[0-9a-f]{32}$/;
+const WITH_SCREEN = /^(?:req|case|inc|brk|stl|mvi|cmp)_[0-9a-f]{32}$/;
 
 /** Returns the link to the results of a search. */
 export function hrefOfSearch(text: string): string {
@@ -49,7 +49,7 @@ export function hrefOfSearch(text: string): string {
   return hrefTo('/console/search', { q, from, to, period: from === '' ? '' : 'exact' });
 }
 
-/** Runs a search. A request, a case, an incident, a break or a settlement file opens at once, as does any other single hit. */
+/** Runs a search. The id of a record with {@link WITH_SCREEN} opens at once, as does any other single hit. */
 export function openSearch(text: string): void {
   const q = text.trim();
   const path = WITH_SCREEN.test(q) ? pathOf(q) : undefined;

@@ -83,6 +83,8 @@ test('a screen shows a message if its record does not exist', async () => {
     '/console/incident/inc_0196f5c2d9a67c41b8e93d05f7a1c264',
     '/console/break/brk_0196f5c2d9a67c41b8e93d05f7a1c264',
     '/console/settlement/stl_0196f5c2d9a67c41b8e93d05f7a1c264',
+    '/console/move-ins/mvi_0196f5c2d9a67c41b8e93d05f7a1c264',
+    '/console/move-ins/comparison/cmp_0196f5c2d9a67c41b8e93d05f7a1c264',
     '/console/transfer/nonsense',
     '/console/nothing-here',
   ]) {

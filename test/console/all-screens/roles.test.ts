@@ -33,6 +33,8 @@ const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; reado
   { path: '/console/incidents', scope: 'operator:cases', buttons: /^Open/ },
   { path: '/console/incident/:incident_id', scope: 'operator:cases', buttons: /^(Edit|End)/ },
   { path: '/console/settlement/:file_id', scope: 'funding:write', buttons: /^(Withdraw|Close)/ },
+  { path: '/console/move-ins/:move_in_id', scope: 'funding:write', buttons: /^Undo/ },
+  { path: '/console/move-ins/comparison/:comparison_id', scope: 'funding:write', buttons: /^Cut over/ },
   { path: '/console/break/:break_id', scope: 'funding:write', buttons: /^(Close|Book)/ },
   { path: '/console/switch', scope: 'switch:write', buttons: /^(Stop|Restart)/ },
   { path: '/console/keys', scope: 'keys:write', buttons: /^(Create|New|Roll|Revoke|End)/ },

@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { type AddSettlementLinesBody, type TransferService, TransferServiceError } from '../../../sdk/client.ts';
+import {
+  type AddComparedCardsBody,
+  type AddMoveInLinesBody,
+  type AddSettlementLinesBody,
+  type ComparisonRecord,
+  type CreateMoveInBody,
+  type MoveInRecord,
+  type TransferService,
+  TransferServiceError,
+} from '../../../sdk/client.ts';
 import { pendingApproval } from '../../fixtures/service-things.ts';
 import { type ServiceProcess, waitFor } from '../../harness/process.ts';
 
@@ -31,6 +40,10 @@ export type World = {
   readonly file_id: string;
   /** The break about that difference, whose transfer is the program's. */
   readonly break_id: string;
+  /** A move-in of another program, with a script in its name. */
+  readonly move_in_id: string;
+  /** A comparison of that program with differences, and a script in its name and in the reference of a hold. */
+  readonly comparison_id: string;
 };
 
 /**
@@ -84,6 +97,7 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
     ...ids,
     ...(await makeSupport(client, program_id, request_id)),
     ...(await makeSettlement(client, program_id)),
+    ...(await makeMoveIn(client)),
   };
 }
 
@@ -99,6 +113,70 @@ async function makeSettlement(client: TransferService, program_id: string) {
   const lines = [{ ...line, attempt_id: (await read())?.attempt_id ?? '', processor_reference: `ref ${SCRIPT}` }];
   return importFile(client, `settlement ${SCRIPT}.csv`, lines);
 }
+
+/** Moves a card in, and compares it with a balance file that has another balance, another hold and another card. */
+async function makeMoveIn(client: TransferService) {
+  const { program_id } = await client.programs.create({ name: `Moved ${SCRIPT}`, currency: 'USD' });
+  const expires_at = new Date(Date.now() + 5 * 86_400_000).toISOString();
+  const { move_in_id } = await moveCardsIn(client, { program_id, name: `cards ${SCRIPT}.csv` }, [
+    { kind: 'card', card_id: 'moved-one', balance: 12_500, holder_reference: `Holder ${SCRIPT}` },
+    { kind: 'hold', card_id: 'moved-one', amount: 2000, expires_at, reference: `hotel ${SCRIPT}` },
+  ]);
+  const { comparison_id } = await compareCards(client, { program_id, name: `balances ${SCRIPT}.csv` }, [
+    { card_id: 'moved-one', balance: 13_000, holds: [{ amount: 500, reference: `fuel ${SCRIPT}` }] },
+    { card_id: 'moved-two', balance: 700 },
+  ]);
+  return { move_in_id, comparison_id };
+}
+
+type AboutFile = { readonly program_id: string; readonly name: string };
+
+/** The service takes so many lines in one request. */
+const MAX_LINES = 1000;
+
+/** Creates a move-in, and adds its lines. */
+export async function moveCardsIn(
+  client: TransferService,
+  about: AboutFile & Pick<CreateMoveInBody, 'totals'>,
+  lines: AddMoveInLinesBody['lines'],
+): Promise<MoveInRecord> {
+  let record = await createMoveIn(client, about, lines.length);
+  const { move_in_id: id } = record;
+  for (let sent = 0; sent < lines.length; sent += MAX_LINES) {
+    record = await client.moveIns.addLines(id, { first_line: sent + 1, lines: lines.slice(sent, sent + MAX_LINES) });
+  }
+  return record;
+}
+
+/** Creates a move-in without its lines. */
+export function createMoveIn(
+  client: TransferService,
+  about: AboutFile & Pick<CreateMoveInBody, 'totals'>,
+  lineCount: number,
+): Promise<MoveInRecord> {
+  const as_of = '2026-01-31T22:00:00.000Z';
+  return client.moveIns.create({ ...about, as_of, sha256: newSha256(), line_count: lineCount });
+}
+
+/** Compares a card program with the cards of a balance file. The cards must be in the order of their ids. */
+export async function compareCards(
+  client: TransferService,
+  about: AboutFile,
+  cards: AddComparedCardsBody['cards'],
+): Promise<ComparisonRecord> {
+  const created = await client.comparisons.create({ ...about, sha256: newSha256(), card_count: cards.length });
+  let record: ComparisonRecord = created;
+  while (record.status === 'comparing') {
+    const first_card = record.cards_received + 1;
+    record = await client.comparisons.addCards(record.comparison_id, {
+      first_card,
+      cards: cards.slice(first_card - 1),
+    });
+  }
+  return record;
+}
+
+const newSha256 = (): string => createHash('sha256').update(crypto.randomUUID()).digest('hex');
 
 /** Imports a settlement file of the simulator whose lines open a break, and waits until it is compared. */
 export async function importFile(

@@ -130,6 +130,14 @@ export async function visit(page: Page, path: string): Promise<void> {
   await untilShown(page);
 }
 
+/** Signs a page in as one of the sandbox's people. */
+export async function signInAs(page: Page, person: 'treasurer' | 'approver'): Promise<void> {
+  await page.evaluate(async (who) => {
+    const headers = { Console: '1', 'Content-Type': 'application/json' };
+    await fetch('/api/v0.1/sandbox/sign-in', { method: 'POST', headers, body: JSON.stringify({ person: who }) });
+  }, person);
+}
+
 /** Chooses an action on a record from its menu. */
 export async function chooseAction(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'More', exact: true }).click();
