@@ -74,7 +74,8 @@ export function MoveInsScreen() {
           href={hrefOfComparison}
           empty={
             <Empty title={of === '' ? 'No comparisons' : 'No comparisons of this card program'}>
-              A comparison checks every card here against a balance file of the old ledger.
+              Compare every card here with a balance file of the old ledger:{' '}
+              <code>transfer-service move-in compare FILE --program {of || 'PROGRAM'}</code>
             </Empty>
           }
         />

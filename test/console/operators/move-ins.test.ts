@@ -50,6 +50,7 @@ describe('a move-in', () => {
     await page.getByText('No move-ins', { exact: true }).waitFor();
     await page.getByText('transfer-service move-in check FILE --program PROGRAM').waitFor();
     await page.getByText('No comparisons', { exact: true }).waitFor();
+    await page.getByText('transfer-service move-in compare FILE --program PROGRAM').waitFor();
     const guide = page.getByRole('link', { name: 'How to move a program' });
     expect(await guide.getAttribute('href')).toBe('/guides/move-in');
   });
