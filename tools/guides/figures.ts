@@ -124,6 +124,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   ],
   [
     defaultOf('REFUSED_KEY_RETENTION_DAYS'),
+    'Like other refused keys, they are deleted after {} days',
     'the same refusal, for {} days',
     '## After {} days',
     'gets the same refusal for {} days',
