@@ -78,7 +78,7 @@ export const DifferenceRecord = Type.Object({
   card_id: Type.String({ description: 'The card' }),
   reason: literals(
     DIFFERENCE_REASONS,
-    'Probable reason. card_only_there: the file has a card that is missing or closed here; card_only_here: the file does not have the ' +
+    'Probable reason. card_only_there: the file has a card that is missing, closed or at a processor here; card_only_here: the file does not have the ' +
       'card; other_currency; other_status; transfer_only_there: the balance differs, and no transfer here explains it; ' +
       'transfer_only_here: the balance differs by one transfer here; other_balance: the balance differs by another amount than that of one transfer here; ' +
       'hold_only_there: the hold is missing here; hold_released_there: the hold is open here and not in the file; ' +

@@ -133,7 +133,7 @@ function byAmount(holds: readonly HoldHere[]): Map<bigint, HoldHere[]> {
 const NONE = { here: null, there: null, transferId: null, reference: null } as const;
 
 function onlyThere({ name, currency, balance }: CardThere): Difference {
-  const message = `The file has the card with ${formatMoney(balance, currency)}. Here it does not exist or is closed.`;
+  const message = `The file has the card with ${formatMoney(balance, currency)}. Here it does not exist, is closed or belongs to a processor.`;
   return { ...NONE, cardName: name, reason: 'card_only_there', currency, there: balance, message };
 }
 

@@ -1734,12 +1734,12 @@ export type DifferenceRecord = {
   /** The card. */
   readonly card_id: string;
   /**
-   * Probable reason. card_only_there: the file has a card that is missing or closed here; card_only_here: the
-   * file does not have the card; other_currency; other_status; transfer_only_there: the balance differs, and no
-   * transfer here explains it; transfer_only_here: the balance differs by one transfer here; other_balance: the
-   * balance differs by another amount than that of one transfer here; hold_only_there: the hold is missing here;
-   * hold_released_there: the hold is open here and not in the file; hold_captured_there: the same, and the
-   * balance there is lower by at most its amount; other_hold_amount.
+   * Probable reason. card_only_there: the file has a card that is missing, closed or at a processor here;
+   * card_only_here: the file does not have the card; other_currency; other_status; transfer_only_there: the
+   * balance differs, and no transfer here explains it; transfer_only_here: the balance differs by one transfer
+   * here; other_balance: the balance differs by another amount than that of one transfer here; hold_only_there:
+   * the hold is missing here; hold_released_there: the hold is open here and not in the file;
+   * hold_captured_there: the same, and the balance there is lower by at most its amount; other_hold_amount.
    */
   readonly reason:
     | 'card_only_there'

@@ -25,8 +25,16 @@ import {
   word,
 } from './sql.ts';
 
-/** The open cards of a program, the number of their postings, and the sum of their holds. Money moved if one of them is another one. */
-export type ComparedBooks = { readonly cards: number; readonly postings: string; readonly held: string };
+/**
+ * The open cards of a program, the number of their postings, the sum of their holds, and the sum of their fingerprints. A card has
+ * changed if one of them is another one. An earlier version has stored no fingerprints.
+ */
+export type ComparedBooks = {
+  readonly cards: number;
+  readonly postings: string;
+  readonly held: string;
+  readonly fingerprints?: string;
+};
 
 const COMPARISON = columns({
   programId: UUID,
@@ -157,27 +165,42 @@ const TAKES_PART = `(
     )
   )`;
 
-const HOLDS = `select json_agg(json_build_object('transferId', transfer.transfer_id, 'amount', HELD::text,
+const HOLDS = `select json_agg(json_build_object('transferId', transfer.transfer_id, 'amount', transfer.amount::text,
       'reference', transfer.reference) order by transfer.transfer_id)
     from transfer`;
 
-/** SQL: the open holds on a card. */
-const HOLDS_NOW = `case when account.held = 0 then null else (
-      ${HOLDS.replace('HELD', 'hold.amount')}
-      join hold on hold.program_id = transfer.program_id and hold.transfer_id = transfer.transfer_id
+const OPEN_HOLDS = `join hold on hold.program_id = transfer.program_id and hold.transfer_id = transfer.transfer_id
       where transfer.program_id = card.program_id and transfer.card_id = card.card_id and transfer.status = 'pending'
-        and hold.source_account_id = card.account_id
-    ) end`;
+        and hold.source_account_id = card.account_id`;
 
-/** SQL: the holds on a card that were open at a time. A hold ends when its transfer is completed, or changes for the last time. */
+/** SQL: the open holds on a card. */
+const HOLDS_NOW = `case when account.held = 0 then null else (${HOLDS} ${OPEN_HOLDS}) end`;
+
+/**
+ * SQL: the holds on a card that were open at a time. A scheduled transfer holds money from the time that it is due. A hold ends when
+ * its transfer is completed, expires, or changes for the last time.
+ */
 const HOLDS_THEN = `(
-      ${HOLDS.replace('HELD', 'transfer.amount')}
+      ${HOLDS}
       where transfer.program_id = card.program_id and transfer.card_id = card.card_id and transfer.type <> 'load'
-        and transfer.created_at < :before and (transfer.capture = 'manual' or transfer.status = 'pending')
-        and (transfer.status = 'pending'
+        and transfer.capture = 'manual' and coalesce(transfer.scheduled_for, transfer.created_at) < :before
+        and (transfer.expires_at is null or transfer.expires_at >= :before)
+        and (transfer.status in ('pending', 'expired')
           or transfer.status = 'completed' and transfer.completed_at >= :before
-          or transfer.status in ('canceled', 'expired', 'failed') and transfer.updated_at >= :before)
+          or transfer.status = 'canceled' and transfer.updated_at >= :before)
     )`;
+
+/**
+ * SQL: a number that changes with everything that is compared of a card: its status, its balance and its holds. The amount and the
+ * reference of a hold never change.
+ */
+const FINGERPRINT = `hashtextextended(concat_ws(' ', card.card_id, card.status, account.sequence, account.held,
+      case when account.held = 0 then null else (
+        select string_agg(transfer.transfer_id::text, ' ' order by transfer.transfer_id) from transfer ${OPEN_HOLDS}
+      ) end), 0)`;
+
+/** SQL: the cards that can be compared. A processor has the balances of its cards. */
+const HAS_BALANCE = 'card.connector_id is null';
 
 const COMPARED = columns({
   cardId: UUID,
@@ -187,6 +210,7 @@ const COMPARED = columns({
   balance: BIGINT,
   sequence: BIGINT,
   held: BIGINT,
+  fingerprint: BIGINT,
   takesPart: BOOLEAN,
 });
 
@@ -210,7 +234,8 @@ const PAGE = statementVariants({
 
 /**
  * Reads the first `count` cards whose names come after `after`, in the order of their bytes, up to `upTo` or to the last card. Closed
- * cards are left out. `before` is a time in milliseconds since 1970: the cards as they were just before it.
+ * cards and cards of processors are left out. `before` is a time in milliseconds since 1970: the cards as they were just before it.
+ * A card that may have been closed since then is read, but takes part only if the file has it.
  */
 export function readComparedCards(page: {
   readonly programId: string;
@@ -222,14 +247,18 @@ export function readComparedCards(page: {
   const isPast = page.before !== null;
   const limit = page.upTo === null ? '' : 'and card.name collate "C" <= :upTo';
   const name = `read_compared_cards${isPast ? '_then' : ''}${page.upTo === null ? '_to_the_end' : ''}`;
-  const text = () => `select card.card_id, card.name, card.currency, card.status, ${TAKES_PART} as takes_part,
+  const takesPart = isPast ? `card.status <> 'closed' and ${TAKES_PART}` : TAKES_PART;
+  const isOpen = isPast
+    ? "(status <> 'closed' or updated_at >= :before) and created_at < :before"
+    : "status <> 'closed'";
+  const text = () => `select card.card_id, card.name, card.currency, card.status, ${takesPart} as takes_part,
       ${isPast ? balanceAfter('card.account_id', 'ended.sequence') : 'account.balance'} as balance,
       ${isPast ? 'ended.sequence' : 'account.sequence'} as sequence,
-      ${isPast ? '0::bigint' : 'account.held'} as held, ${isPast ? HOLDS_THEN : HOLDS_NOW} as holds
+      ${isPast ? '0::bigint' : 'account.held'} as held, ${isPast ? '0::bigint' : FINGERPRINT} as fingerprint,
+      ${isPast ? HOLDS_THEN : HOLDS_NOW} as holds
     from (
       select * from card
-      where program_id = :programId and name collate "C" > :after ${limit} and status <> 'closed'
-        ${isPast ? 'and created_at < :before' : ''}
+      where program_id = :programId and name collate "C" > :after ${limit} and ${HAS_BALANCE} and ${isOpen}
       order by name collate "C" limit :count
     ) as card
     ${
@@ -271,18 +300,42 @@ export const readMovedByCards = statement(
     ) as moved`,
 );
 
-const BOOKS = columns({ cards: INTEGER, postings: SUM, held: SUM });
+const BOOKS = columns({ cards: INTEGER, postings: SUM, held: SUM, fingerprints: SUM });
 
 export function toComparedBooks(row: Row): ComparedBooks {
-  const { cards, postings, held } = BOOKS.read(row);
-  return { cards, postings: String(postings), held: String(held) };
+  const { cards, postings, held, fingerprints } = BOOKS.read(row);
+  return { cards, postings: String(postings), held: String(held), fingerprints: String(fingerprints) };
 }
 
-/** Sums the open cards of a program. Reads all of them, which takes seconds for a million. */
+/**
+ * SQL: figures that show without reading all cards whether lines of move-ins were added or undone, or a card was created.
+ * `unfinished` is a move-in of which only a part of the lines has taken effect. Without stated sums, it can be a delta that was
+ * interrupted, and the next delta has replaced its other lines.
+ */
+const MARKS = `(
+      select coalesce(sum(lines_received::bigint + lines_undone), 0)::bigint from move_in where program_id = :programId
+    ) as lines, (
+      select move_in_id from move_in
+      where program_id = :programId
+        and (status = 'undoing' or status = 'receiving' and lines_received > 0 and stated_totals is not null)
+      order by move_in_id limit 1
+    ) as unfinished, (select card_id from card where program_id = :programId order by card_id desc limit 1) as newest_card`;
+
+const MARK_COLUMNS = columns({ lines: BIGINT, unfinished: nullable(UUID), newestCard: nullable(UUID) });
+
+/** The progress of the move-ins of a program, and its newest card. */
+export type CardMarks = RowOf<typeof MARK_COLUMNS.columns>;
+
+export const toCardMarks: (row: Row) => CardMarks = MARK_COLUMNS.read;
+
+export const readCardMarks = statement('read_card_marks', { programId: UUID }, `select ${MARKS}`);
+
+/** Sums the open cards of a program. Reads all of them, which takes seconds for a million. With the columns of {@link toCardMarks}. */
 export const sumBooksOfCards = statement(
   'sum_books_of_cards',
   { programId: UUID },
-  `select count(*)::integer as cards, coalesce(sum(account.sequence), 0) as postings, coalesce(sum(account.held), 0) as held
+  `select count(*)::integer as cards, coalesce(sum(account.sequence), 0) as postings, coalesce(sum(account.held), 0) as held,
+      coalesce(sum(${FINGERPRINT}), 0) as fingerprints, ${MARKS}
     from card join account on account.program_id = card.program_id and account.account_id = card.account_id
-    where card.program_id = :programId and card.status <> 'closed'`,
+    where card.program_id = :programId and card.status <> 'closed' and ${HAS_BALANCE}`,
 );

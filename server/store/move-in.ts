@@ -6,6 +6,7 @@ import { ACCOUNT } from './ledger/account.ts';
 import { LIMITS } from './ledger/limits.ts';
 import {
   BIGINT,
+  BOOLEAN,
   CURRENCY,
   columns,
   DATE,
@@ -116,8 +117,9 @@ const LINE = columns({
   transferId: nullable(UUID),
   /** In minor units: the balance of the card, the amount of the hold, or what the balance changes by. 0 for other lines. */
   amount: BIGINT,
-  /** The reference of a finished transfer of the old ledger. */
+  /** The reference of a finished transfer of the old ledger, and the hash of its idempotency key. */
   reference: nullable(TEXT),
+  keyHash: nullable(UUID),
 });
 
 export type StoredLine = RowOf<typeof LINE.columns>;
@@ -176,38 +178,41 @@ const HELD_BY_LINES = `coalesce((
     where placed.program_id = card.program_id and placed.card_id = card.card_id
   ), 0)`;
 
-/** SQL: the sum of the changes of a card by lines of the same move-in. */
-const CHANGED_BY_LINES = `coalesce((
-    select sum(change.amount) from move_in_line as change
-    where change.program_id = card.program_id and change.card_id = card.card_id
-      and change.move_in_id = line.move_in_id and change.kind = 'change' and not change.is_undone
-  ), 0)`;
+/**
+ * SQL: `changed` is the sum of the changes of a card by lines of the same move-in. `later_move_in` is the newest later move-in with a
+ * line about the card. `has_own_line`: the move-in has moved the card in. Undone lines do not count.
+ */
+const LINES_OF_CARD = `select coalesce(sum(amount) filter (where move_in_id = line.move_in_id and kind = 'change'), 0) as changed,
+      max(move_in_id::text) filter (where move_in_id > line.move_in_id)::uuid as later_move_in,
+      count(*) filter (where move_in_id = line.move_in_id and kind is null and transfer_id is null) > 0 as has_own_line
+    from move_in_line
+    where move_in_line.program_id = card.program_id and move_in_line.card_id = card.card_id and not is_undone`;
 
-/** SQL: the newest later move-in with a line about a card that is not undone. */
-const LATER_MOVE_IN = `(
-    select max(later.move_in_id::text)::uuid from move_in_line as later
-    where later.program_id = card.program_id and later.card_id = card.card_id
-      and later.move_in_id > line.move_in_id and not later.is_undone
+/** SQL: a line that cannot be undone. A closed card cannot get money back, except on the way to the opening balance that is undone. */
+const IS_USED = `(
+    line.kind is null and account.balance <> line.amount + of_card.changed
+    or line.kind = 'change' and card.status = 'closed' and not of_card.has_own_line
+    or account.incoming <> 0 or account.held <> 0 and account.held <> ${HELD_BY_LINES}
+    or account.sequence > 1 and ${HAS_MOVED} or of_card.later_move_in is not null
   )`;
 
 /**
  * Reads the first line of a move-in that cannot be undone, if there is one: a card whose money has moved since, that holds money
- * for another transfer, or that a later move-in has changed. Reads all cards of the move-in, which takes seconds for a large one.
+ * for another transfer, that was closed after its balance was changed, or that a later move-in has changed. Reads all cards of the
+ * move-in, which takes seconds for a large one.
  */
 export const findUsedLine = statement(
   'find_used_line',
   { programId: UUID, moveInId: UUID },
   `select line.line_number, card.name as card_name, account.balance, account.currency,
-      case when line.kind is null then line.amount + ${CHANGED_BY_LINES} else account.balance end::bigint as amount,
-      ${LATER_MOVE_IN} as later_move_in
+      case when line.kind is null then line.amount + of_card.changed else account.balance end::bigint as amount,
+      card.status = 'closed' as is_closed, of_card.later_move_in
     from move_in_line as line
     join card on card.program_id = :programId and card.card_id = line.card_id
     join account on account.program_id = :programId and account.account_id = card.account_id
+    cross join lateral (${LINES_OF_CARD}) as of_card
     where line.program_id = :programId and line.move_in_id = :moveInId
-      and (line.kind is null and line.transfer_id is null or line.kind = 'change')
-      and (line.kind is null and account.balance <> line.amount + ${CHANGED_BY_LINES} or account.incoming <> 0
-        or account.held <> 0 and account.held <> ${HELD_BY_LINES}
-        or account.sequence > 1 and ${HAS_MOVED} or ${LATER_MOVE_IN} is not null)
+      and (line.kind is null and line.transfer_id is null or line.kind = 'change') and ${IS_USED}
     limit 1`,
 );
 
@@ -217,6 +222,7 @@ export const toUsedLine = columns({
   amount: BIGINT,
   balance: BIGINT,
   currency: CURRENCY,
+  isClosed: BOOLEAN,
   laterMoveIn: nullable(UUID),
 }).read;
 
@@ -252,7 +258,7 @@ export const lockAccountsOfMoveIn = statement(
 export const readCardsOfMoveIn = statement(
   'read_cards_of_move_in',
   NAMES,
-  `select ${CARD_DETAILS}, line.moved_by, ${HAS_MOVED} as has_moved,
+  `select ${CARD_DETAILS}, line.moved_by, line.latest_move_in, ${HAS_MOVED} as has_moved,
       card.status = 'closed' and account.balance = 0 and line.moved_by is null and line.was_moved
         and not exists (
           select from card_erasure
@@ -265,10 +271,13 @@ export const readCardsOfMoveIn = statement(
     join program on program.program_id = card.program_id
     join account on account.program_id = card.program_id and account.account_id = card.account_id
     cross join lateral (
-      select count(*) > 0 as was_moved, (array_agg(move_in_id) filter (where not is_undone))[1] as moved_by
-      from move_in_line
-      where move_in_line.program_id = card.program_id and move_in_line.card_id = card.card_id
-        and kind is null and transfer_id is null
+      select count(*) filter (where is_card) > 0 as was_moved,
+        (array_agg(move_in_id) filter (where is_card and not is_undone))[1] as moved_by,
+        max(move_in_id::text) filter (where not is_undone)::uuid as latest_move_in
+      from (
+        select move_in_id, is_undone, kind is null and transfer_id is null as is_card from move_in_line
+        where move_in_line.program_id = card.program_id and move_in_line.card_id = card.card_id
+      ) as of_card
     ) as line`,
 );
 
@@ -277,6 +286,8 @@ export type CardOfMoveIn = CardDetails & {
   readonly isLeftBehind: boolean;
   /** The inner UUID of the move-in that the card belongs to, or null. */
   readonly movedBy: string | null;
+  /** The inner UUID of the newest move-in with a line about the card that is not undone, or null. */
+  readonly latestMoveIn: string | null;
   /** Whether money has moved by a transfer of the card, and not moved back. */
   readonly hasMoved: boolean;
 };
@@ -285,6 +296,7 @@ export const toCardOfMoveIn = (row: Row): CardOfMoveIn => ({
   ...toCardDetails(row),
   isLeftBehind: row.left_behind === true,
   movedBy: row.moved_by as string | null,
+  latestMoveIn: row.latest_move_in as string | null,
   hasMoved: row.has_moved === true,
 });
 

@@ -276,6 +276,65 @@ describe('add_compared_cards', () => {
     const soon = new Date(Date.parse(await forward(1)) - 10_000).toISOString();
     expect(await refusalOf(compare(programId, before, { asOf: soon }))).toMatchObject({ field: '/as_of' });
   });
+
+  test('compares a card that was closed later, and holds from when they begin until they expire', async () => {
+    const programId = await moveIn([
+      { card_id: 'closed', balance: 0 },
+      { card_id: 'expiring', balance: 100 },
+      { card_id: 'scheduled', balance: 100 },
+    ]);
+    const service = inProgram(programId);
+    const now = Date.parse(await forward(5));
+    const inMinutes = (minutes: number) => new Date(now + minutes * 60_000).toISOString();
+    const held = { type: 'unload', amount: 10, capture: 'manual' } as const;
+    await service.transfers.create({ ...held, card_id: 'expiring', expires_at: inMinutes(60) });
+    await service.transfers.create({ ...held, card_id: 'scheduled', scheduled_for: inMinutes(60) });
+    const canceled = { ...held, card_id: 'scheduled', scheduled_for: inMinutes(90) };
+    const { transfer_id: id } = await service.transfers.create(canceled);
+    const then = await forward(10);
+    await forward(10);
+    await service.transfers.cancel(id);
+    await service.cards.update('closed', { status: 'closed' });
+    const later = await forward(100);
+    await forward(10);
+    const [closed, expiring, scheduled] = [
+      { card_id: 'closed', balance: 0 },
+      { card_id: 'expiring', balance: 100 },
+      { card_id: 'scheduled', balance: 100 },
+    ];
+    const first = [closed, { ...expiring, holds: [{ amount: 10 }] }, scheduled];
+    expect(await compare(programId, first, { asOf: then })).toMatchObject({ status: 'equal' });
+    const second = [expiring, { ...scheduled, holds: [{ amount: 10 }] }];
+    await expect
+      .poll(() => compare(programId, second, { asOf: later }), { timeout: 20_000 })
+      .toMatchObject({ status: 'equal' });
+    expect((await compare(programId, [closed, ...second], { asOf: later })).differences).toEqual([
+      { reason: 'card_only_there', count: 1 },
+    ]);
+  });
+
+  test('leaves cards of processors out, because their balances are not here', async () => {
+    const programId = await moveIn([{ card_id: 'a', balance: 1 }]);
+    const service = inProgram(programId);
+    await service.cards.create({ card_id: 'p', connector_id: 'simulator', processor_token: 'sim_approve' });
+    await service.transfers.create({ type: 'unload', card_id: 'p', amount: 500 });
+    await client().switch.change({ program_id: programId, disabled: true, reason: 'Cut-over' });
+    const compared = await compare(programId, [{ card_id: 'a', balance: 1 }]);
+    expect(compared).toMatchObject({ status: 'equal', totals_here: [{ cards: 1, balance: 1 }] });
+    const [difference] = await differencesOf(
+      await compare(programId, [
+        { card_id: 'a', balance: 1 },
+        { card_id: 'p', balance: 500 },
+      ]),
+    );
+    expect(difference).toMatchObject({
+      ...{ card_id: 'p', reason: 'card_only_there', here: null, there: 500 },
+      message: 'The file has the card with 5.00 USD. Here it does not exist, is closed or belongs to a processor.',
+    });
+    expect(await client().comparisons.cutOver(compared.comparison_id, { note: 'Checked.' })).toMatchObject({
+      status: 'cut_over',
+    });
+  });
 });
 
 describe('cut_over', () => {
@@ -338,5 +397,62 @@ describe('cut_over', () => {
       Code: 'service_disabled',
     });
     expect(await cutOver(await compare(programId, whole))).toMatchObject({ status: 'cut_over' });
+  });
+
+  test('is refused if the cards or holds are others, even if their numbers and sums are the same', async () => {
+    const cards: readonly Card[] = [
+      { card_id: 'empty', balance: 0 },
+      { card_id: 'held', balance: 100, holds: [{ amount: 40, reference: 'first' }] },
+      { card_id: 'other', balance: 100 },
+    ];
+    const programId = await moveIn(cards);
+    const moved = await addLines(programId, [{ kind: 'card', card_id: 'x', balance: 5 }]);
+    const service = inProgram(programId);
+    await disable(programId);
+    const inFile = new Map([...cards, { card_id: 'x', balance: 5 }].map((one) => [one.card_id, one]));
+    const refuseAfter = async (change: () => Promise<unknown>, message: string) => {
+      const compared = await compare(programId, [...inFile.values()]);
+      expect(compared.status).toBe('equal');
+      await change();
+      const refusal = await refusalOf(cutOver(compared));
+      expect(refusal).toMatchObject({ Code: 'cut_over_refused', Message: expect.stringContaining(message) });
+    };
+    const [held] = (await service.cards.holds('held')).data;
+    const hold = { kind: 'hold', amount: 40, expires_at: inDays(5) };
+    await refuseAfter(
+      () =>
+        addLines(programId, [
+          { kind: 'release', card_id: 'held', transfer_id: held?.transfer_id },
+          { ...hold, card_id: 'held', reference: 'second' },
+        ]),
+      'Cards have changed',
+    );
+    inFile.set('held', { card_id: 'held', balance: 100, holds: [{ amount: 40, reference: 'second' }] });
+    await refuseAfter(async () => {
+      await service.cards.update('empty', { status: 'closed' });
+      await service.cards.create({ card_id: 'new' });
+    }, 'Cards have changed');
+    inFile.delete('empty');
+    inFile.set('new', { card_id: 'new', balance: 0 });
+    await refuseAfter(async () => {
+      await patiently(() => client().moveIns.undo(moved, { note: 'The wrong card.' }));
+      await addLines(programId, [{ kind: 'card', card_id: 'y', balance: 7 }]);
+    }, 'Cards have changed');
+    inFile.delete('x');
+    inFile.set('y', { card_id: 'y', balance: 7 });
+    await refuseAfter(() => service.cards.update('other', { status: 'lost' }), 'Cards have changed');
+    const about = { program_id: programId, name: 'keys', sha256: sha256(), as_of: '2026-01-31T09:30:00Z' };
+    const totals = [{ currency: 'USD', cards: 0, balance: 0, holds: 0, held: 0 }];
+    const { move_in_id: id } = await client().moveIns.create({ ...about, line_count: 2, totals });
+    const keep = (first: number) =>
+      patiently(() =>
+        client().moveIns.addLines(id, {
+          first_line: first,
+          lines: [{ kind: 'transfer', card_id: 'y', reference: `old-${first}` }],
+        }),
+      );
+    await refuseAfter(() => keep(1), `Only a part of the lines of the move-in ${id} has taken effect`);
+    await keep(2);
+    expect(await cutOver(await compare(programId, [...inFile.values()]))).toMatchObject({ status: 'cut_over' });
   });
 });

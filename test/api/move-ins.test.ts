@@ -482,6 +482,53 @@ describe('lines that bring cards to the latest state of the old ledger', () => {
     expect(await refusalOf(undo(id))).toMatchObject({ Code: 'move_in_used' });
   });
 
+  test('are refused in an older move-in than the newest one of their card, so that both can be undone', async () => {
+    const programId = await programWith();
+    const late = [change('one', 120, 150)];
+    const older = await create(programId, late);
+    const newer = await follow(programId, [card('one', 100), change('one', 100, 120)]);
+    for (const line of [...late, hold('one', 10), keep('one', { reference: 'old' })]) {
+      expect(await refusalOf(add(older.move_in_id, 1, [line]))).toMatchObject({
+        Code: 'add_move_in_lines_schema',
+        field: '/lines/0/card_id',
+        Message: expect.stringContaining(`the move-in ${newer.id}, which is newer than this one`),
+      });
+    }
+    await undo(older.move_in_id);
+    const { id } = await follow(programId, late);
+    expect(await undo(id)).toMatchObject({ status: 'undone' });
+    expect(await undo(newer.id)).toMatchObject({ status: 'undone' });
+  });
+
+  test('do not put money back on a card that was closed since', async () => {
+    const first = await moveIn([card('one', 100), card('two', 100), change('two', 100, 0)]);
+    const service = inProgram(first.programId);
+    const { id } = await follow(first.programId, [change('one', 100, 0)]);
+    for (const name of ['one', 'two']) await service.cards.update(name, { status: 'closed' });
+    expect(await refusalOf(undo(id))).toMatchObject({
+      Code: 'move_in_used',
+      Message: expect.stringContaining("The card 'one' of line 1 was closed since"),
+    });
+    const other = await moveIn([card('two', 100), change('two', 100, 0)]);
+    await inProgram(other.programId).cards.update('two', { status: 'closed' });
+    // The opening balance of this card is undone, too.
+    expect(await undo(other.id)).toMatchObject({ status: 'undone', totals: [] });
+    expect(await inProgram(other.programId).cards.get('two')).toMatchObject({ status: 'closed', balance: 0 });
+  });
+
+  test('lower no balance if the move-in states sums, because others could add the money again', async () => {
+    const { programId } = await moveIn([card('one', 100), card('two', 0)]);
+    const stated = { currency: 'USD', cards: 0, balance: 50, holds: 0, held: 0 };
+    const { move_in_id: id } = await create(programId, [], { line_count: 5, totals: [stated] });
+    expect(await refusalOf(add(id, 1, [change('one', 100, 0), change('two', 0, 100)]))).toMatchObject({
+      Code: 'add_move_in_lines_schema',
+      field: '/lines',
+      Message: expect.stringContaining('lowers the balance'),
+    });
+    expect(await add(id, 1, [change('two', 0, 50)])).toMatchObject({ lines_received: 1 });
+    expect(await refusalOf(add(id, 2, [change('one', 100, 101)]))).toMatchObject({ field: '/lines' });
+  });
+
   test('keep the references and idempotency keys of the old ledger, so that no transfer is carried out twice', async () => {
     const [reference, key] = [randomUUID(), randomUUID()];
     const { programId, id, record } = await moveIn([
@@ -489,6 +536,9 @@ describe('lines that bring cards to the latest state of the old ledger', () => {
       keep('one', { reference, idempotency_key: key }),
     ]);
     expect(record).toMatchObject({ status: 'moved', totals: [{ cards: 1, balance: 100, holds: 0 }] });
+    const changed = keep('one', { reference, idempotency_key: randomUUID() });
+    expect(await refusalOf(add(id, 2, [changed]))).toMatchObject({ field: '/lines/0' });
+    expect(await add(id, 2, [keep('one', { reference, idempotency_key: key })])).toMatchObject({ lines_received: 2 });
     const service = inProgram(programId);
     const pay = (more: object, idempotencyKey: string = randomUUID()) =>
       service.transfers.create({ type: 'unload', card_id: 'one', amount: 10, ...more }, { idempotencyKey });

@@ -430,7 +430,8 @@ describe('every operation that can need an approval', () => {
   /** Counts the rows that the operations change, and hashes their values. */
   const countRows = async (): Promise<unknown> => {
     const { rows } = await owner.query(`select (select count(*) from funding_movement) as movements,
-      (select count(*) from move_in) as move_ins, (select count(*) from transfer) as transfers, (select count(*) from reversal) as reversals,
+      (select count(*) from move_in) as move_ins, (select count(*) from comparison where status = 'cut_over') as cut_overs,
+      (select count(*) from transfer) as transfers, (select count(*) from reversal) as reversals,
       (select count(*) from api_key) as keys, (select count(*) from webhook) as webhooks,
       (select count(*) from card_erasure) as erasures, (select count(*) from idempotency) as responses,
       (select count(*) from person where erased_at is not null) as erased,

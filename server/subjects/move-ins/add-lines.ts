@@ -97,18 +97,18 @@ export async function addMoveInLines(service: Service, call: AddCall): Promise<R
   });
   const { moveInId, programId } = await loadMoveIn(service, call);
   const program = await loadProgram(service, toWireId('prog', programId));
-  for (const currency of new Set(lines.flatMap(({ line }) => currencyOf(line, program)))) {
+  const cards = lines.flatMap(({ line }) => (line.kind === 'card' ? [line] : []));
+  for (const currency of new Set(cards.map((line) => line.currency ?? program.currency))) {
     await ensureFunding(service, call, programId, currency);
   }
   const names = [...new Set(lines.map(({ line }) => line.card_id))];
-  const created = lines.flatMap(({ line }) => (line.kind === 'card' ? [line.card_id] : []));
   const references = lines.flatMap(({ line }) => ('reference' in line ? (line.reference ?? []) : []));
   const keys = lines.flatMap(({ line }) => keyOf(programId, line) ?? []);
   const released = lines.flatMap(({ line }) => releasedId(line) ?? []);
   const load: Record<LoadName, Statement | null> = {
     names: shareSwitchAndLockNames(
       [
-        ...created.map((name) => ({ programId, kind: 'card' as const, name })),
+        ...cards.map((line) => ({ programId, kind: 'card' as const, name: line.card_id })),
         ...references.map((name) => ({ programId, kind: 'reference' as const, name })),
         ...keys,
       ],
@@ -145,10 +145,6 @@ function releasedId(line: ReadLine): string | undefined {
   return line.kind === 'release' ? fromWireId('tr', line.transfer_id) : undefined;
 }
 
-function currencyOf(line: ReadLine, program: Program): readonly string[] {
-  return line.kind === 'card' ? [line.currency ?? program.currency] : [];
-}
-
 function decide(
   call: AddCall,
   program: Program,
@@ -174,7 +170,7 @@ function decide(
     status: isWhole ? 'moved' : before.status,
     movedAt: isWhole ? books.now : null,
   };
-  refuseExcess(call, moveIn);
+  refuseExcess(call, moveIn, books.counted);
   const { programId } = before;
   const details = JSON.stringify({ first_line: before.linesReceived + 1, lines_received: linesReceived });
   const audited = auditOf(call, { programId, subjectId: toWireId('mvi', before.moveInId), details });
@@ -201,9 +197,17 @@ function refusePlace(call: AddCall, { status, linesReceived, lineCount }: MoveIn
   }
 }
 
-/** Refuses lines that exceed the stated sums, because an approval of the move-in is for these sums only. */
-function refuseExcess(call: AddCall, { statedTotals, totals }: MoveIn): void {
+/**
+ * Refuses lines that exceed the stated sums, because an approval of the move-in is for these sums only. For the same reason, refuses
+ * lines that lower balances: others could add the same money again, without end.
+ */
+function refuseExcess(call: AddCall, { statedTotals, totals }: MoveIn, lines: readonly CountedLine[]): void {
   if (statedTotals === null) return;
+  if (lines.some(({ kind, amount }) => kind === 'change' && amount < 0n)) {
+    const message =
+      "A line lowers the balance of a card, but the move-in has 'totals'. Undo it, and create it again without them.";
+    throw schemaRefusal(call, message, '/lines');
+  }
   const currency = exceeding(statedTotals, totals);
   if (currency === undefined) return;
   const message = `With these lines, the cards or holds in ${currency} would exceed the sums that 'totals' of the move-in states.`;
@@ -235,8 +239,10 @@ function isStored(line: ReadLine, stored: LineWithCard): boolean {
       return stored.amount === BigInt(line.balance);
     case 'hold':
       return stored.amount === BigInt(line.amount);
-    case 'transfer':
-      return stored.reference === (line.reference ?? null);
+    case 'transfer': {
+      const keyHash = keyOf(stored.programId, line)?.keyHash ?? null;
+      return stored.reference === (line.reference ?? null) && stored.keyHash === keyHash;
+    }
     case 'change':
       return stored.amount === BigInt(line.balance) - BigInt(line.balance_before);
     case 'release':
@@ -320,19 +326,28 @@ class Books {
   /** Adds a line. Returns what is stored about it. */
   add(numbered: NumberedLine): Omit<StoredLine, 'programId' | 'moveInId'> {
     const { line, number } = numbered;
-    const nothing = { lineNumber: number, kind: null, transferId: null, reference: null };
+    const nothing = { lineNumber: number, kind: null, transferId: null, reference: null, keyHash: null };
     if (line.kind === 'card') return { ...nothing, ...this.#addCard(numbered, line) };
-    const card = this.#cards.get(line.card_id)?.card;
-    if (card === undefined || card.status === 'closed' || card.connectorId !== null) {
+    const details = this.#cards.get(line.card_id);
+    if (details === undefined || details.card.status === 'closed' || details.card.connectorId !== null) {
       throw refuse(numbered, 'card_not_found', LINE_REFUSALS.card_not_found(line.card_id), '/card_id');
     }
+    const { card } = details;
+    this.#refuseEarlier(numbered, details);
     const about = { ...nothing, cardId: card.cardId };
     if (line.kind === 'hold') return { ...about, ...this.#addHold(numbered, line, card) };
     const { kind } = line;
     if (kind === 'change') return { ...about, kind, amount: this.#change(numbered, line, card) };
     if (kind === 'release') return { ...about, kind, ...this.#release(numbered, line, card) };
-    this.#keep(numbered, line);
-    return { ...about, kind, reference: line.reference ?? null, amount: 0n };
+    return { ...about, kind, reference: line.reference ?? null, keyHash: this.#keep(numbered, line), amount: 0n };
+  }
+
+  /** Refuses a line about a card that a newer move-in is about, because move-ins of a card are undone from the newest one on. */
+  #refuseEarlier({ number, at }: NumberedLine, { card: { name }, latestMoveIn }: CardOfMoveIn): void {
+    if (latestMoveIn === null || latestMoveIn <= this.#moveInId) return;
+    const newer = toWireId('mvi', latestMoveIn);
+    const message = `Line ${number}: the move-in ${newer}, which is newer than this one, has a line about the card '${name}'. Undo this move-in, and create it again.`;
+    throw schemaRefusal(this.#call, message, `${at}/card_id`);
   }
 
   #addCard(
@@ -377,7 +392,8 @@ class Books {
       createdAt: known?.createdAt ?? new Date(this.now),
       updatedAt: new Date(this.now),
     };
-    this.#cards.set(name, { ...details, isLeftBehind: false, movedBy: this.#moveInId, hasMoved: false });
+    const moved = { movedBy: this.#moveInId, latestMoveIn: this.#moveInId, hasMoved: false };
+    this.#cards.set(name, { ...details, ...moved, isLeftBehind: false });
     (known === undefined ? this.#created : this.#reopened).push(details);
     const type = known === undefined ? ('card.created' as const) : ('card.updated' as const);
     this.#events.push({ type, programId, subjectId: name, payload: JSON.stringify(toCardRecord(details)) });
@@ -447,13 +463,13 @@ class Books {
     return { transferId, amount };
   }
 
-  /** Keeps the reference and the idempotency key of a finished transfer of the old ledger. */
-  #keep(numbered: NumberedLine, line: Extract<ReadLine, { readonly kind: 'transfer' }>): void {
+  /** Keeps the reference and the idempotency key of a finished transfer of the old ledger. Returns the hash of the key. */
+  #keep(numbered: NumberedLine, line: Extract<ReadLine, { readonly kind: 'transfer' }>): string | null {
     const { programId } = this.#program;
     const moveIn = `a line of the move-in ${toWireId('mvi', this.#moveInId)}`;
     if (line.reference !== undefined) this.#takeReference(numbered, line.reference, moveIn);
     const key = keyOf(programId, line);
-    if (key === undefined) return;
+    if (key === undefined) return null;
     const known = this.#responses.get(key.keyHash);
     // A move-in that was undone has stored the key before.
     const isFromMoveIn = known?.code === 'idempotency_key_exists';
@@ -464,6 +480,7 @@ class Books {
       throw schemaRefusal(this.#call, `Line ${numbered.number}: ${message}`, `${numbered.at}/idempotency_key`);
     }
     if (known === undefined) this.#keys.push({ ...key, ...KEY_OF_OLD_LEDGER, requestId: this.#call.requestId });
+    return key.keyHash;
   }
 
   #takeReference(numbered: Pick<NumberedLine, 'number' | 'at'>, reference: string, taker: string): void {

@@ -58,7 +58,7 @@ const NEW = {
   differences: {},
   totalsHere: {},
   totalsThere: {},
-  books: { cards: 0, postings: '0', held: '0' },
+  books: { cards: 0, postings: '0', held: '0', fingerprints: '0' },
   comparedAt: null,
   cutOverAt: null,
   cutOverBy: null,
@@ -259,12 +259,18 @@ function withCounts(before: DifferenceCounts, differences: readonly Difference[]
   return counts;
 }
 
-function withBooks({ cards, postings, held }: ComparedBooks, here: readonly ComparedHere[]): ComparedBooks {
+function withBooks(
+  { cards, postings, held, fingerprints }: ComparedBooks,
+  here: readonly ComparedHere[],
+): ComparedBooks {
   const sumOf = (of: (card: ComparedHere) => bigint) => here.reduce((sum, card) => sum + of(card), 0n);
   return {
     cards: cards + here.length,
     postings: String(BigInt(postings) + sumOf(({ sequence }) => sequence)),
     held: String(BigInt(held) + sumOf((card) => card.held)),
+    ...(fingerprints !== undefined && {
+      fingerprints: String(BigInt(fingerprints) + sumOf(({ fingerprint }) => fingerprint)),
+    }),
   };
 }
 

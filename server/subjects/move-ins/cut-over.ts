@@ -8,10 +8,13 @@ import { settingWrites } from '../../calls/records/switch.ts';
 import { transact } from '../../commit/transaction.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
 import {
+  type CardMarks,
   type ComparedBooks,
   type Comparison,
   lockComparison,
+  readCardMarks,
   sumBooksOfCards,
+  toCardMarks,
   toComparedBooks,
   updateComparison,
 } from '../../store/comparison.ts';
@@ -20,6 +23,10 @@ import { HOLD_SWITCH } from '../../store/locks.ts';
 import { READ_WHOLE_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 import { loadComparison, requireComparison, toComparisonRecord } from './comparisons.ts';
+
+// Invariant: A cut-over enables transfers only if the cards are as they were compared
+// Kept by: fingerprints of all cards, which are summed before the switch is held, and marks of new lines and cards, which are read after
+// Tested by: `test/api/comparisons.test.ts`
 
 /** Limits the sum over all cards of a program. A million cards take about two seconds on two cores. */
 const SURVEY_MILLISECONDS = 20_000;
@@ -36,21 +43,30 @@ export async function cutOver(service: Service, call: Call<'cut_over'>): Promise
   const [sums] = found ?? [];
   if (sums === undefined)
     throw new OperationFailure('the cards of a card program could not be summed up in time', { moneyMoved: 'no' });
-  const comparison = await transact<Comparison, 'hold' | 'settings' | 'comparisons'>(
+  const summed = { books: toComparedBooks(sums), marks: toCardMarks(sums) };
+  const comparison = await transact<Comparison, 'hold' | LoadName>(
     service.database,
     call.deadline,
-    { hold: HOLD_SWITCH, settings: READ_WHOLE_SWITCH, comparisons: lockComparison({ comparisonId }) },
-    (loaded, batchId) => decide(call, loaded, toComparedBooks(sums), batchId),
+    {
+      hold: HOLD_SWITCH,
+      settings: READ_WHOLE_SWITCH,
+      comparisons: lockComparison({ comparisonId }),
+      marks: readCardMarks({ programId }),
+    },
+    (loaded, batchId) => decide(call, loaded, summed, batchId),
   );
   return { record: toComparisonRecord(comparison) };
 }
 
+type LoadName = 'settings' | 'comparisons' | 'marks';
+
 function decide(
   call: Call<'cut_over'>,
-  { settings: switches, comparisons: [row] }: Loaded<'settings' | 'comparisons'>,
-  books: ComparedBooks,
+  { settings: switches, comparisons: [row], marks: [marksRow] }: Loaded<LoadName>,
+  summed: { readonly books: ComparedBooks; readonly marks: CardMarks },
   batchId: string,
 ): Decision<Comparison> {
+  if (marksRow === undefined) throw new Error('the marks of the cards of a program could not be read');
   const before = requireComparison(call, row);
   if (before.status === 'cut_over') return { result: before, writes: [], readsOnly: true };
   const { now, settings } = toSwitchReading(switches);
@@ -61,7 +77,12 @@ function decide(
     settings.find((setting) => isWholeProgram(setting, programId)),
     now,
   );
-  refuseChanged(before, books);
+  const marks = toCardMarks(marksRow);
+  refuseUnfinished(marks);
+  refuseChanged(before, summed.books);
+  if (marks.lines !== summed.marks.lines || marks.newestCard !== summed.marks.newestCard) {
+    throw refuse('Cards have changed since they were compared. Compare again.');
+  }
   const actor = actorOf(call.caller);
   const comparison: Comparison = {
     ...before,
@@ -114,9 +135,17 @@ function refuseEnabled({ programId, createdAt }: Comparison, setting: SwitchSett
   }
 }
 
+/** The missing lines of a move-in can be references of the old ledger, without which a transfer could be carried out twice. */
+function refuseUnfinished({ unfinished }: CardMarks): void {
+  if (unfinished === null) return;
+  throw refuse(
+    `Only a part of the lines of the move-in ${toWireId('mvi', unfinished)} has taken effect. Add its other lines, or undo it to the end.`,
+  );
+}
+
 function refuseChanged({ books }: Comparison, now: ComparedBooks): void {
-  if (books.cards === now.cards && books.postings === now.postings && books.held === now.held) return;
-  const what =
-    books.postings === now.postings && books.cards === now.cards ? 'Holds have ended or begun' : 'Cards have changed';
+  if (books.fingerprints === now.fingerprints && books.cards === now.cards) return;
+  const isSame = books.postings === now.postings && books.cards === now.cards;
+  const what = isSame && books.held !== now.held ? 'Holds have ended or begun' : 'Cards have changed';
   throw refuse(`${what} since they were compared. Compare again.`);
 }

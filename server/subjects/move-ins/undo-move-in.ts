@@ -91,15 +91,20 @@ function refuseUsed(used: {
   readonly amount: bigint;
   readonly balance: bigint;
   readonly currency: string;
+  readonly isClosed: boolean;
   readonly laterMoveIn: string | null;
 }): Refusal {
-  const { lineNumber, cardName, amount, balance, currency, laterMoveIn } = used;
+  const { lineNumber, cardName, amount, balance, currency, isClosed, laterMoveIn } = used;
   if (laterMoveIn !== null) {
     const later = toWireId('mvi', laterMoveIn);
     return new Refusal(
       'move_in_used',
       `The move-in ${later} has changed the card '${cardName}' of line ${lineNumber} since. Undo that one first.`,
     );
+  }
+  if (isClosed) {
+    const message = `The card '${cardName}' of line ${lineNumber} was closed since, so its balance cannot change back. Continue without undoing this move-in.`;
+    return new Refusal('move_in_used', message);
   }
   const message =
     balance === amount
@@ -119,7 +124,7 @@ function decide(
   if (before.linesUndone !== known.linesUndone || before.linesReceived !== known.linesReceived) {
     return { result: { moveIn: before, hasMoved: false, isOutdated: true }, writes: [], readsOnly: true };
   }
-  const books = new Books(before.programId, loaded);
+  const books = new Books(before, loaded);
   for (const line of lines) books.undo(line);
   const linesUndone = before.linesUndone + lines.length;
   const { now } = books;
@@ -152,15 +157,17 @@ class Books {
   readonly counted: CountedLine[] = [];
   readonly accounts: LockedAccounts;
   readonly #programId: string;
+  readonly #moveInId: string;
   readonly #reading: ReturnType<typeof toRulesNow>;
   readonly #cards: ReadonlyMap<string, CardOfMoveIn>;
   readonly #released: ReleasedHolds;
   readonly #closed: CardDetails[] = [];
 
-  constructor(programId: string, loaded: Loaded<LoadName>) {
+  constructor({ programId, moveInId }: MoveIn, loaded: Loaded<LoadName>) {
     const [row] = loaded.rules;
     if (row === undefined) throw new Error('the card program of a move-in does not exist');
     this.#programId = programId;
+    this.#moveInId = moveInId;
     this.#reading = toRulesNow(row);
     this.now = this.#reading.now;
     this.accounts = new LockedAccounts(loaded.accounts);
@@ -192,23 +199,27 @@ class Books {
 
   /** Takes the change of a balance back. */
   #changeBack(details: CardOfMoveIn, line: LineWithCard): void {
-    const { card, hasMoved } = details;
+    const { card, hasMoved, movedBy } = details;
     const account = this.accounts.get(card.accountId);
     const posted = changeBalance(account, this.accounts.ofProgram('world', account.currency), -line.amount);
-    if (hasMoved || posted === undefined) throw this.#refuse(details, line);
+    // On the way to the end of its own move-in, a closed card has its opening balance again for a moment.
+    const isClosed = card.status === 'closed' && movedBy !== this.#moveInId;
+    if (hasMoved || isClosed || posted === undefined) throw this.#refuse(details, line, isClosed);
     this.accounts.post(posted, card);
   }
 
-  #refuse({ card }: CardOfMoveIn, { lineNumber, cardName }: LineWithCard): Refusal {
+  #refuse({ card }: CardOfMoveIn, { lineNumber, cardName }: LineWithCard, isClosed = false): Refusal {
     const { balance, currency } = this.accounts.get(card.accountId);
-    return refuseUsed({ lineNumber, cardName, amount: balance, balance, currency, laterMoveIn: null });
+    return refuseUsed({ lineNumber, cardName, amount: balance, balance, currency, isClosed, laterMoveIn: null });
   }
 
   #close({ card, hasMoved, ...shown }: CardOfMoveIn, { lineNumber, cardName, amount }: LineWithCard): void {
     const account = this.accounts.get(card.accountId);
     const { balance, currency } = account;
     const isUsed = balance !== amount || hasMoved || account.held !== 0n || account.incoming !== 0n;
-    if (isUsed) throw refuseUsed({ lineNumber, cardName, amount, balance, currency, laterMoveIn: null });
+    if (isUsed) {
+      throw refuseUsed({ lineNumber, cardName, amount, balance, currency, isClosed: false, laterMoveIn: null });
+    }
     const posted = changeBalance(account, this.accounts.ofProgram('world', currency), -balance);
     if (posted !== undefined) this.accounts.post(posted, card);
     this.#closed.push({
