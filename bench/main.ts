@@ -91,7 +91,7 @@ async function prepare(options: Options): Promise<Stage> {
   const pgbench = needs(...PGBENCH_ROWS) ? findPgbench() : undefined;
   if (pgbench !== undefined) {
     say('Filling the databases of pgbench.');
-    if (needs(1)) await preparePgbench(resources, server, pgbench, 1);
+    if (needs(1, 23)) await preparePgbench(resources, server, pgbench, 1);
     if (needs(2, 3, 8)) await preparePgbench(resources, server, pgbench, 100);
   }
   const ownSite = needs(12) ? await prepareOwnSite(server.directory) : undefined;

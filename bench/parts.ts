@@ -8,12 +8,11 @@ import { ROUND_ROWS } from './rows/from-rounds.ts';
 import { measureGrowth, memoryRow, storageRows } from './rows/growth.ts';
 import { observationRows } from './rows/observation-rows.ts';
 import { measureStoredLedger, storedLedgerRows } from './rows/stored-ledger.ts';
-import { isolationRows, throughputRows } from './rows/webhook-rows.ts';
+import { isolationRows } from './rows/webhook-rows.ts';
 import type { Stage } from './stage.ts';
 import { measureIsolation } from './webhooks/isolation.ts';
-import { measureThroughput } from './webhooks/throughput.ts';
 
-export const PGBENCH_ROWS: readonly Row[] = [1, 2, 3, 8];
+export const PGBENCH_ROWS: readonly Row[] = [1, 2, 3, 8, 23];
 
 type Findings = Pick<Results, 'outcomes' | 'stored' | 'profile' | 'omitted' | 'failed'>;
 
@@ -46,9 +45,6 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
   }
   if (possible.includes(18)) {
     await attempt('row 18', async () => void outcomes.push(...isolationRows(await measureIsolation(stage))));
-  }
-  if (possible.includes(19)) {
-    await attempt('row 19', async () => void outcomes.push(...throughputRows(await measureThroughput(stage))));
   }
   if (possible.includes(21)) {
     await attempt('row 21', async () => void outcomes.push(...observationRows(await measureObservation(stage))));

@@ -1,8 +1,9 @@
 import { examineBooks } from '../ledger/books.ts';
 import { createLedger, dropLedger, type Ledger, type Served, serve } from '../ledger/ledger.ts';
+import type { DatabaseServer } from '../ledger/server.ts';
 import { MANY_CONNECTIONS, warmUp } from '../measure.ts';
 import type { Site, Stage } from '../stage.ts';
-import { type BareRoute, startBareRoute } from './bare-route.ts';
+import { startDistantServer } from './distant-server.ts';
 
 export type ServiceOnLedger = { readonly stage: Stage; readonly service: Served; readonly ledger: Ledger };
 
@@ -11,6 +12,8 @@ export class Round {
   readonly #stage: Stage;
   readonly #started = new Map<string, Promise<unknown>>();
   readonly #ends: (() => Promise<void>)[] = [];
+  /** The ends of the connections that the services use. */
+  readonly #lastEnds: (() => Promise<void>)[] = [];
 
   constructor(stage: Stage) {
     this.#stage = stage;
@@ -28,17 +31,25 @@ export class Round {
     return this.#once('own', () => this.#startService(ownSite));
   }
 
-  bareRoute(): Promise<BareRoute> {
-    return this.#once('bare route', async () => {
-      const route = await startBareRoute(this.#stage.resources);
-      this.#ends.push(route.stop);
-      return route;
+  /** The same as `embedded`, with PostgreSQL at a distance. */
+  distant(milliseconds: number): Promise<ServiceOnLedger> {
+    return this.#once(`${milliseconds} ms away`, async () =>
+      this.#startService({ ...this.#stage, server: await this.distantServer(milliseconds) }),
+    );
+  }
+
+  /** The embedded PostgreSQL at a distance: the time of a round trip. */
+  distantServer(milliseconds: number): Promise<DatabaseServer> {
+    return this.#once(`server ${milliseconds} ms away`, async () => {
+      const { server, stop } = await startDistantServer(this.#stage, milliseconds);
+      this.#lastEnds.push(stop);
+      return server;
     });
   }
 
   /** Ends all services, and compares the books of each ledger with its acknowledged transfers. */
   async close(): Promise<void> {
-    for (const end of this.#ends) await end();
+    for (const end of [...this.#ends, ...this.#lastEnds]) await end();
   }
 
   async #startService(site: Site): Promise<ServiceOnLedger> {

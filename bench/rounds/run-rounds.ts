@@ -16,7 +16,6 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     1: ['hot', ...hot],
     2: ['hot', ...spread],
     3: ['hot', ...spread],
-    4: ['hot', 'bare'],
     5: ['hot', 'fewer'],
     6: ['hot', 'unlimited'],
     7: ['hot', 'spread'],
@@ -25,12 +24,16 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     11: ['hot', 'batch'],
     12: ['hot', 'own'],
     20: ['hot', 'delivering'],
+    22: ['1 ms away', 'hot'],
+    23: ['5 ms away', 'pgbench 5 ms away'],
+    24: ['lone, 5 ms away'],
   };
   const needed = new Set(rows.flatMap((row) => needs[row] ?? []));
   // Workloads that are compared with each other run close together.
   const order = [
     'own',
     'unlimited',
+    '1 ms away',
     'hot',
     'delivering',
     'fewer',
@@ -39,8 +42,11 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     'half',
     'lone',
     'pgbench lone',
+    '5 ms away',
+    'lone, 5 ms away',
+    'pgbench 5 ms away',
   ] as const;
-  return [...order, ...hot, ...spread, 'bare' as const].filter((name) => needed.has(name));
+  return [...order, ...hot, ...spread].filter((name) => needed.has(name));
 }
 
 /** Runs all workloads in every round, each round on a new process and a new, empty ledger. */

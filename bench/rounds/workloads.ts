@@ -1,9 +1,7 @@
-import { HOT_CARDS } from '../ledger/seed.ts';
-import { runGenerator, sendTransfers } from '../load/run-generator.ts';
+import { runGenerator } from '../load/run-generator.ts';
 import type { Traffic } from '../load/traffic.ts';
-import { MANY_CONNECTIONS, measure, measureTransfers, type Run, toRun, warmUp, withCheckpoint } from '../measure.ts';
+import { MANY_CONNECTIONS, measure, measureTransfers, type Run, warmUp, withCheckpoint } from '../measure.ts';
 import { measurePgbench, type Scale } from '../pgbench.ts';
-import { processorTimeMilliseconds } from '../processor-time.ts';
 import type { Stage } from '../stage.ts';
 import { besideWebhook } from './beside-webhook.ts';
 import type { Round, ServiceOnLedger } from './round.ts';
@@ -16,6 +14,9 @@ export const BATCH_CALLERS = 2;
 
 /** Connections for the row with fewer callers. */
 export const FEWER_CONNECTIONS = 64;
+
+/** The longer of the two distances, in milliseconds. */
+export const FAR_MILLISECONDS = 5;
 
 /** The workloads. Each runs twice in every round (see `interleave`). */
 export type WorkloadName =
@@ -37,8 +38,13 @@ export type WorkloadName =
   | 'batch'
   /** The same as `hot` on the distribution's PostgreSQL 15. */
   | 'own'
-  /** The same requests to a bare Fastify route. */
-  | 'bare'
+  /** The same as `hot`, with PostgreSQL at a distance: the time of a round trip. */
+  | '1 ms away'
+  | '5 ms away'
+  /** One connection at the distance. */
+  | 'lone, 5 ms away'
+  /** TPC-B with one hot row at the distance. */
+  | 'pgbench 5 ms away'
   /** One client of pgbench. */
   | 'pgbench lone'
   /** TPC-B at a scale and a number of clients. */
@@ -52,15 +58,24 @@ const SHORT_WARM_UP = 1;
 
 export async function runWorkload(stage: Stage, round: Round, name: WorkloadName, memory: Memory): Promise<Run> {
   if (name === 'pgbench lone') return measurePgbench(stage, 100, 1, { withMedian: true });
+  if (name === 'pgbench 5 ms away') {
+    // More clients would only wait longer for the row.
+    return measurePgbench({ ...stage, server: await round.distantServer(FAR_MILLISECONDS) }, 1, 16);
+  }
   if (name.startsWith('pgbench')) {
     const [scale = 0, clients = 0] = name.match(/[0-9]+/g)?.map(Number) ?? [];
     return measurePgbench(stage, scale === 1 ? 1 : 100, clients);
   }
-  if (name === 'bare') return runBareRoute(stage, round);
-  const target = await (name === 'own' ? round.own() : round.embedded());
+  const target = await targetOf(round, name);
   const run = await runOnService(target, name, memory);
   if (name === 'hot') memory.hotRate = run.rate;
   return run;
+}
+
+function targetOf(round: Round, name: WorkloadName): Promise<ServiceOnLedger> {
+  if (name === 'own') return round.own();
+  if (name === '1 ms away') return round.distant(1);
+  return name.endsWith('5 ms away') ? round.distant(FAR_MILLISECONDS) : round.embedded();
 }
 
 async function runOnService(target: ServiceOnLedger, name: WorkloadName, memory: Memory): Promise<Run> {
@@ -73,6 +88,7 @@ async function runOnService(target: ServiceOnLedger, name: WorkloadName, memory:
     case 'delivering':
       return deliverBeside(target);
     case 'lone':
+    case 'lone, 5 ms away':
       return closedLoop(target, traffic, 1);
     case 'unlimited':
       return closedLoop(target, { ...traffic, keys: [unlimited?.key ?? ''] }, MANY_CONNECTIONS);
@@ -131,18 +147,4 @@ async function sendAtHalfTheRate(target: ServiceOnLedger, memory: Memory): Promi
     send: { kind: 'transfers' },
   } as const;
   return measure(stage, target, () => withCheckpoint(stage, seconds, () => runGenerator(resources, plan)));
-}
-
-async function runBareRoute(stage: Stage, round: Round): Promise<Run> {
-  const { resources, options, seed } = stage;
-  const { url, processId } = await round.bareRoute();
-  const traffic = { url, keys: [seed.hot.key], cards: HOT_CARDS };
-  await sendTransfers(resources, traffic, MANY_CONNECTIONS, SHORT_WARM_UP);
-  const costs = () => ({
-    serviceMilliseconds: processorTimeMilliseconds(processId),
-    postgresMilliseconds: 0,
-    logBytes: 0,
-  });
-  const before = costs();
-  return toRun(await sendTransfers(resources, traffic, MANY_CONNECTIONS, options.seconds), before, costs());
 }

@@ -2,7 +2,7 @@ import { short, whole } from '../figures.ts';
 import type { Run } from '../measure.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Rounds } from '../rounds/run-rounds.ts';
-import { bestOfPgbench, compare, figures, medianOf, runsOf } from './compare.ts';
+import { bestOfPgbench, compare, medianOf, runsOf } from './compare.ts';
 
 /**
  * Row 3: the CPU that the service and its PostgreSQL use for a transfer, against the CPU that PostgreSQL and pgbench use for a
@@ -33,30 +33,6 @@ export function costAgainstPgbench(rounds: Rounds, clientCounts: readonly number
     runs: { ratio: ratios, 'a transfer, µs': own, 'a TPC-B transaction, µs': other },
     notes: [
       `The generator of the transfers used ${short(medianOf(hot, 'generatorMicroseconds'))} µs each, not included.`,
-    ],
-  };
-}
-
-/** Row 4: the CPU of the service's process for a transfer, against a bare route. */
-export function costAgainstBareRoute(rounds: Rounds): Outcome {
-  const hot = runsOf(rounds, 'hot');
-  const bare = runsOf(rounds, 'bare');
-  const own = figures(hot, 'serviceMicroseconds');
-  const { ratio, ratios, other } = compare(own, figures(bare, 'serviceMicroseconds'));
-  const bareCores = (medianOf(bare, 'serviceMicroseconds') * medianOf(bare, 'rate')) / 1e6;
-  return {
-    row: 4,
-    title: 'CPU of the Node process for a transfer, against a bare Fastify route that validates and returns the body',
-    measured: `${short(medianOf(hot, 'serviceMicroseconds'))} µs`,
-    against: `${short(medianOf(bare, 'serviceMicroseconds'))} µs`,
-    value: ratio,
-    unit: '',
-    target: { at: 'most', value: 4 },
-    aim: null,
-    runs: { ratio: ratios, 'a transfer, µs': own, 'the bare route, µs': other },
-    notes: [
-      `The bare route reached ${whole(medianOf(bare, 'rate'))}/s with ${short(bareCores)} cores; the generator used ` +
-        `${short(medianOf(bare, 'generatorCores'))} there and ${short(medianOf(hot, 'generatorCores'))} at the service.`,
     ],
   };
 }

@@ -5,20 +5,19 @@ import type { Scale } from '../pgbench.ts';
 import type { Rounds } from '../rounds/run-rounds.ts';
 import { BATCH_CALLERS, BATCH_ROWS, FEWER_CONNECTIONS, type WorkloadName } from '../rounds/workloads.ts';
 import { bestOfPgbench, compare, figures, medianOf, runsOf } from './compare.ts';
-import { costAgainstBareRoute, costAgainstPgbench } from './costs.ts';
-import { latencyAtHalfTheRate, latencyOfLoneCaller } from './latencies.ts';
+import { costAgainstPgbench } from './costs.ts';
+import { latencyAtHalfTheRate, latencyOfDistantCaller, latencyOfLoneCaller } from './latencies.ts';
 
 export type Circumstances = { readonly cores: number; readonly options: Options };
 
 /** A machine with this many cores or fewer is compared with the targets for two cores. */
 const TWO_CORES = 2;
 
-/** The rows that are computed from the rounds. Rows 10, 13, 14, 18, 19 and 21 have separate runs. */
+/** The rows that are computed from the rounds. Rows 10, 13, 14, 18 and 21 have separate runs. */
 export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumstances: Circumstances) => Outcome>>> = {
   1: (rounds, circumstances) => againstPgbench(rounds, circumstances, 1),
   2: (rounds, circumstances) => againstPgbench(rounds, circumstances, 100),
   3: (rounds, { options }) => costAgainstPgbench(rounds, options.pgbenchClients),
-  4: costAgainstBareRoute,
   5: (rounds) =>
     compareRates(rounds, ['fewer', 'hot'], {
       row: 5,
@@ -57,6 +56,15 @@ export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumsta
       least: 0.9,
     }),
   20: besideWebhookRow,
+  22: (rounds) =>
+    compareRates(rounds, ['1 ms away', 'hot'], { row: 22, title: 'the database 1 ms away, against local', least: 0.9 }),
+  23: (rounds) =>
+    compareRates(rounds, ['5 ms away', 'pgbench 5 ms away'], {
+      row: 23,
+      title: 'the database 5 ms away, against TPC-B with one hot row at the same distance',
+      least: 50,
+    }),
+  24: latencyOfDistantCaller,
 };
 
 function besideWebhookRow(rounds: Rounds): Outcome {

@@ -3,6 +3,7 @@ import type { Latencies } from '../load/traffic.ts';
 import type { Run } from '../measure.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Rounds } from '../rounds/run-rounds.ts';
+import { FAR_MILLISECONDS } from '../rounds/workloads.ts';
 import { compare, figures, medianOf, runsOf } from './compare.ts';
 
 /** Row 8: one connection that sends one transfer at a time, against one client of pgbench. */
@@ -24,6 +25,24 @@ export function latencyOfLoneCaller(rounds: Rounds): Outcome {
       `CPU of such a transfer: service ${whole(medianOf(lone, 'serviceMicroseconds'))} µs, PostgreSQL ` +
         `${whole(medianOf(lone, 'postgresMicroseconds'))} µs; the rest is the disk and waking up.`,
     ],
+  };
+}
+
+/** Row 24: one connection, with the database 5 ms away, in round trips to the database. */
+export function latencyOfDistantCaller(rounds: Rounds): Outcome {
+  const own = percentile(runsOf(rounds, 'lone, 5 ms away'), 'p50');
+  const trips = own.map((milliseconds) => milliseconds / FAR_MILLISECONDS);
+  return {
+    row: 24,
+    title: 'a lone caller, the database 5 ms away, median latency in round trips',
+    measured: `${short(median(own))} ms`,
+    against: `${FAR_MILLISECONDS} ms`,
+    value: median(trips),
+    unit: '',
+    target: { at: 'most', value: 2.2 },
+    aim: null,
+    runs: { ratio: trips, 'transfer, ms': own },
+    notes: [],
   };
 }
 

@@ -1,8 +1,7 @@
-import { median, short, whole } from '../figures.ts';
+import { median, whole } from '../figures.ts';
 import type { Outcome } from '../outcome.ts';
 import { DEAD, DELIVERIES_PER_SECOND, type IsolationFigures } from '../webhooks/isolation.ts';
 import type { Received } from '../webhooks/run-receiver.ts';
-import { type ThroughputFigures, WEBHOOKS } from '../webhooks/throughput.ts';
 
 /** The maximum time from the commit of an event to the first byte of its delivery. */
 const MAX_MEDIAN_MILLISECONDS = 100;
@@ -10,9 +9,6 @@ const MAX_P99_MILLISECONDS = 1000;
 
 /** The maximum factor by which dead webhooks may slow the others down. */
 const MAX_RATIO = 1.2;
-
-const MIN_PLAIN_PER_SECOND = 1_500;
-const MIN_TLS_PER_SECOND = 800;
 
 /** Row 18, which has three targets: deliveries to healthy webhooks next to dead ones. */
 export function isolationRows({ webhooks, rounds, ratio, ratios }: IsolationFigures): readonly Outcome[] {
@@ -51,36 +47,5 @@ export function isolationRows({ webhooks, rounds, ratio, ratios }: IsolationFigu
       target: { at: 'most', value: MAX_RATIO },
       runs: { ratio: ratios, 'without the dead, ms': figures('p99', rounds.without) },
     },
-  ];
-}
-
-/** Row 19, which has two targets: deliveries of one process, plain and with TLS. */
-export function throughputRows({ runs, plainPerSecond, tlsPerSecond }: ThroughputFigures): readonly Outcome[] {
-  const outcome = (protocol: keyof typeof runs, title: string, rate: number, least: number): Outcome => {
-    const of = runs[protocol];
-    const cost = (name: 'serviceMicroseconds' | 'postgresMicroseconds') => short(median(of.map((run) => run[name])));
-    return {
-      row: 19,
-      title,
-      measured: `${whole(rate)}/s`,
-      against: `${whole(least)}/s`,
-      value: rate / least,
-      unit: '',
-      target: { at: 'least', value: 1 },
-      aim: null,
-      runs: { 'deliveries per second': of.map(({ ratePerSecond }) => ratePerSecond) },
-      notes: [
-        `CPU of a delivery (${protocol}): service ${cost('serviceMicroseconds')} µs, PostgreSQL ${cost('postgresMicroseconds')} µs.`,
-      ],
-    };
-  };
-  return [
-    outcome(
-      'plain',
-      `deliveries a second of one process to ${WEBHOOKS} webhooks over HTTP`,
-      plainPerSecond,
-      MIN_PLAIN_PER_SECOND,
-    ),
-    outcome('TLS', 'the same over HTTPS', tlsPerSecond, MIN_TLS_PER_SECOND),
   ];
 }

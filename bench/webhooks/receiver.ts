@@ -1,8 +1,6 @@
 // A webhook receiver, which runs in a separate process. It accepts every event immediately, except below /black-hole,
-// where it never responds. Its arguments are the files of a private key and a certificate, or none for plain HTTP.
-import { readFileSync } from 'node:fs';
+// where it never responds.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Received } from './run-receiver.ts';
 
@@ -52,11 +50,7 @@ function look(): Received {
   };
 }
 
-const [keyFile, certificateFile] = process.argv.slice(2);
-const server =
-  keyFile === undefined || certificateFile === undefined
-    ? createServer(receive)
-    : createTlsServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, receive);
+const server = createServer(receive);
 server.keepAliveTimeout = KEEP_ALIVE_MILLISECONDS;
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
 process.on('message', (question: 'look' | 'take') => {

@@ -1,6 +1,5 @@
-import { execFileSync, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Resources } from '../resources.ts';
 
@@ -33,11 +32,8 @@ export type Receiver = {
   readonly stop: () => Promise<void>;
 };
 
-export type Certificate = { readonly keyFile: string; readonly certificateFile: string };
-
-export async function startReceiver(resources: Resources, certificate?: Certificate): Promise<Receiver> {
-  const words = certificate === undefined ? [] : [certificate.keyFile, certificate.certificateFile];
-  const child = fork(PROGRAM, words);
+export async function startReceiver(resources: Resources): Promise<Receiver> {
+  const child = fork(PROGRAM);
   const stop = resources.add('the receiver', async () => {
     const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
     if (child.connected) child.disconnect();
@@ -53,29 +49,10 @@ export async function startReceiver(resources: Resources, certificate?: Certific
   };
   const port = await ask(() => undefined);
   return {
-    url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${port}`,
     processId: child.pid ?? 0,
     look: async () => (await ask(() => child.send('look'))) as Received,
     take: async () => (await ask(() => child.send('take'))) as Received,
     stop,
   };
-}
-
-/** Makes a self-signed certificate for 127.0.0.1 in a directory. */
-export function makeCertificate(directory: string): Certificate {
-  const keyFile = join(directory, 'receiver.key');
-  const certificateFile = join(directory, 'receiver.pem');
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc', '-keyout', keyFile];
-  const name = [
-    '-subj',
-    '/CN=receiver',
-    '-addext',
-    'subjectAltName=IP:127.0.0.1',
-    '-days',
-    '2',
-    '-out',
-    certificateFile,
-  ];
-  execFileSync('openssl', ['req', '-x509', ...key, ...name], { stdio: 'ignore' });
-  return { keyFile, certificateFile };
 }
