@@ -187,6 +187,18 @@ describe('add_compared_cards', () => {
     expect(await compare(programId, cards)).toMatchObject({ status: 'equal', cards_received: 4500 });
   });
 
+  test('compares fewer cards than sent, if they have thousands of holds', async () => {
+    const cards = Array.from({ length: 7 }, (_, index) => ({ card_id: `card-${index}`, balance: 5000 }));
+    const programId = await moveIn(cards);
+    const holds = Array.from({ length: 1000 }, () => ({ amount: 1 }));
+    const there = cards.map((card) => ({ ...card, holds }));
+    const about = { program_id: programId, name: 'day.csv', sha256: sha256(), card_count: 7 };
+    const { comparison_id: id } = await client().comparisons.create(about);
+    const send = () => patiently(() => client().comparisons.addCards(id, { first_card: 1, cards: there as never }));
+    expect(await send()).toMatchObject({ status: 'comparing', cards_received: 5, difference_count: 5000 });
+    expect(await send()).toMatchObject({ status: 'different', cards_received: 7, difference_count: 7000 });
+  });
+
   test('compares each card once, if the same cards are sent several times and at the same time', async () => {
     const programId = await moveIn(FILE);
     const about = { program_id: programId, name: 'day.csv', sha256: sha256(), card_count: FILE.length };

@@ -1,4 +1,5 @@
 import type { ComparisonRecord, DifferenceRecord } from '../../../contract/comparisons.ts';
+import type { JsonValue } from '../../../contract/reading/json.ts';
 import { type ReadComparedCard, readComparedCard } from '../../../contract/reading/read-move-in-line.ts';
 import {
   type CardThere,
@@ -101,18 +102,20 @@ export async function createComparison(
 /** The balances of an instant are final after this time. */
 const SETTLED_MILLISECONDS = 60_000;
 
-/** A card of the file, with its place in the request. */
-type SentCard = { readonly card: ReadComparedCard; readonly at: string };
+/**
+ * How many holds of the file one request compares, with those of the last card in addition. Validating and comparing them takes tens of
+ * milliseconds, in which the process does nothing else. Without a limit, a request could have 300,000.
+ */
+const MAX_HOLDS_THERE = 5000;
 
 /** add_compared_cards: compares the next cards of the file, and the cards here between them. Returns the comparison. */
 export async function addComparedCards(
   service: Service,
   call: Call<'add_compared_cards'>,
 ): Promise<Reply<'add_compared_cards'>> {
-  const sent = call.body.cards.map((one, index): SentCard => readSent(call, one, `/cards/${index}`));
   for (;;) {
     const known = await loadComparison(service, call);
-    const portion = portionOf(call, known, sent);
+    const portion = portionOf(call, known);
     if (portion === undefined) return { record: toComparisonRecord(known) };
     const { counted, isWhole, numbered } = await compareNext(service, known, portion);
     const { comparisonId } = known;
@@ -141,24 +144,27 @@ export async function addComparedCards(
   }
 }
 
-function readSent(call: Call<'add_compared_cards'>, sent: (typeof call.body.cards)[number], at: string): SentCard {
+function readSent(
+  call: Call<'add_compared_cards'>,
+  sent: (typeof call.body.cards)[number],
+  at: string,
+): ReadComparedCard {
   const card = readComparedCard(sent);
-  if (!('problem' in card)) return { card, at };
+  if (!('problem' in card)) return card;
   const { message, field, code } = card.problem;
   if (code === 'card_number_refused') throw new Refusal(code, message, { field: `${at}${field}` });
   throw schemaRefusal(call, message, `${at}${field}`);
 }
 
-/** The cards of a request that are not compared yet. `isLast`: no card of the file comes after them. */
-type Portion = { readonly cards: readonly SentCard[]; readonly isLast: boolean };
+/** The next cards of a request that are not compared yet. `isLast`: no card of the file comes after them. */
+type Portion = { readonly cards: readonly ReadComparedCard[]; readonly isLast: boolean };
 
 /** Returns what a request adds, or undefined if it adds nothing. Refuses a gap, too many cards, and another order. */
 function portionOf(
   call: Call<'add_compared_cards'>,
   { status, cardsReceived, cardCount, lastCard }: Comparison,
-  sent: readonly SentCard[],
 ): Portion | undefined {
-  const { first_card: first } = call.body;
+  const { first_card: first, cards: sent } = call.body;
   if (first > cardsReceived + 1) {
     const message = `The next card of the file is ${cardsReceived + 1}, and you sent cards from ${first} on.`;
     throw schemaRefusal(call, message, '/first_card');
@@ -168,14 +174,18 @@ function portionOf(
     const message = `The file has ${cardCount} cards, as its card_count says, and you sent cards up to ${last}.`;
     throw schemaRefusal(call, message, '/cards');
   }
-  const cards = sent.slice(cardsReceived - first + 1);
-  let before = lastCard;
-  for (const { card, at } of cards) {
+  const cards: ReadComparedCard[] = [];
+  let [before, holds] = [lastCard, 0];
+  for (let index = cardsReceived - first + 1; index < sent.length && holds < MAX_HOLDS_THERE; index += 1) {
+    const at = `/cards/${index}`;
+    const card = readSent(call, sent[index] as JsonValue, at);
     if (before !== null && card.card_id <= before) {
       const message = `The card '${card.card_id}' comes after '${before}', but cards must be in the order of the bytes of their ids, each once.`;
       throw schemaRefusal(call, message, `${at}/card_id`);
     }
     before = card.card_id;
+    holds += card.holds.length;
+    cards.push(card);
   }
   const isLast = cardsReceived + cards.length === cardCount;
   return status !== 'comparing' || (cards.length === 0 && !isLast) ? undefined : { cards, isLast };
@@ -186,14 +196,14 @@ async function compareNext(service: Service, known: Comparison, { cards, isLast 
   const { programId } = known;
   const { currency: ofProgram } = await loadProgram(service, toWireId('prog', programId));
   const before = known.asOf === null ? null : known.asOf + 1;
-  const upTo = isLast ? null : (cards.at(-1)?.card.card_id ?? null);
+  const upTo = isLast ? null : (cards.at(-1)?.card_id ?? null);
   const page = { programId, after: known.lastCard ?? '', upTo, before, count: MAX_CARDS_HERE };
   const here = (await readRows(service.database, readComparedCards(page))).map(toComparedHere);
   // If there are more cards here, only the cards of the file up to the last one of this page are compared now.
   const bound = here.length === MAX_CARDS_HERE ? here.at(-1)?.name : undefined;
   const there = cards
-    .filter(({ card }) => bound === undefined || card.card_id <= bound)
-    .map(({ card }) => toCardThere(card, ofProgram, known.asOf !== null));
+    .filter(({ card_id: name }) => bound === undefined || name <= bound)
+    .map((card) => toCardThere(card, ofProgram, known.asOf !== null));
   const differences = await differencesOf(service, known, here, there);
   const differing = new Set(differences.map(({ cardName }) => cardName));
   const isWhole = isLast && there.length === cards.length && bound === undefined;
