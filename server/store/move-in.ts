@@ -188,7 +188,15 @@ const LINES_OF_CARD = `select coalesce(sum(amount) filter (where move_in_id = li
     from move_in_line
     where move_in_line.program_id = card.program_id and move_in_line.card_id = card.card_id and not is_undone`;
 
-/** SQL: a line that cannot be undone. A closed card cannot get money back, except on the way to the opening balance that is undone. */
+/** SQL: a hold of a move-in that was captured. Its card can belong to another move-in. */
+const IS_CAPTURED = `(
+    line.kind is null and exists (
+      select from transfer where transfer.program_id = line.program_id and transfer.transfer_id = line.transfer_id
+        and transfer.captured_amount > transfer.reversed_amount
+    )
+  )`;
+
+/** SQL: a card or a change that cannot be undone. A closed card cannot get money back, except on the way to the opening balance that is undone. */
 const IS_USED = `(
     line.kind is null and account.balance <> line.amount + of_card.changed
     or line.kind = 'change' and card.status = 'closed' and not of_card.has_own_line
@@ -197,22 +205,23 @@ const IS_USED = `(
   )`;
 
 /**
- * Reads the first line of a move-in that cannot be undone, if there is one: a card whose money has moved since, that holds money
- * for another transfer, that was closed after its balance was changed, or that a later move-in has changed. Reads all cards of the
- * move-in, which takes seconds for a large one.
+ * Reads a line of a move-in that cannot be undone, if there is one: a card whose money has moved since, that holds money for another
+ * transfer, that was closed after its balance was changed, or that a later move-in has changed, or a captured hold. Reads all cards of
+ * the move-in, which takes seconds for a large one.
  */
 export const findUsedLine = statement(
   'find_used_line',
   { programId: UUID, moveInId: UUID },
   `select line.line_number, card.name as card_name, account.balance, account.currency,
-      case when line.kind is null then line.amount + of_card.changed else account.balance end::bigint as amount,
+      case when line.kind is null and line.transfer_id is null then line.amount + of_card.changed
+        else account.balance end::bigint as amount,
       card.status = 'closed' as is_closed, of_card.later_move_in
     from move_in_line as line
     join card on card.program_id = :programId and card.card_id = line.card_id
     join account on account.program_id = :programId and account.account_id = card.account_id
     cross join lateral (${LINES_OF_CARD}) as of_card
     where line.program_id = :programId and line.move_in_id = :moveInId
-      and (line.kind is null and line.transfer_id is null or line.kind = 'change') and ${IS_USED}
+      and ((line.kind is null and line.transfer_id is null or line.kind = 'change') and ${IS_USED} or ${IS_CAPTURED})
     limit 1`,
 );
 

@@ -475,11 +475,16 @@ describe('lines that bring cards to the latest state of the old ledger', () => {
 
   test('a captured hold of a move-in without the line of its card is not passed over', async () => {
     const { programId } = await moveIn([card('one', 100)]);
-    const { id } = await follow(programId, [hold('one', 20)]);
+    const others = Array.from({ length: 1000 }, (_, index) => card(`card-${index}`, 1));
+    const { move_in_id: id } = await create(programId, [hold('one', 20), ...others]);
+    await add(id, 1, [hold('one', 20)]);
+    await add(id, 2, others);
     const service = inProgram(programId);
     const [held] = (await service.cards.holds('one')).data;
     await service.transfers.capture(held?.transfer_id ?? '');
     expect(await refusalOf(undo(id))).toMatchObject({ Code: 'move_in_used' });
+    // The lines of the first portion could be undone, but not all.
+    expect(await client().moveIns.get(id)).toMatchObject({ status: 'moved', lines_undone: 0 });
   });
 
   test('are refused in an older move-in than the newest one of their card, so that both can be undone', async () => {

@@ -145,7 +145,8 @@ async function outcome({ programId }: Run): Promise<unknown> {
       'select status, line_count, lines_received, lines_undone, totals from move_in where program_id = $1 order by move_in_id',
     ),
     comparisons: await ask(
-      `select status, cards_received, difference_count, differing_cards, differences, totals_here, totals_there, books
+      `select status, cards_received, difference_count, differing_cards, differences, totals_here, totals_there,
+        books - 'fingerprints' as books
         from comparison where program_id = $1 order by comparison_id`,
     ),
     differences: await ask(

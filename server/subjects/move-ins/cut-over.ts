@@ -37,7 +37,8 @@ const SURVEY_MILLISECONDS = 20_000;
  */
 export async function cutOver(service: Service, call: Call<'cut_over'>): Promise<Reply<'cut_over'>> {
   const known = await loadComparison(service, call);
-  if (known.status === 'cut_over') return { record: toComparisonRecord(known) };
+  // Marked as existing, so that a repetition needs no approval.
+  if (known.status === 'cut_over') return { record: toComparisonRecord(known), existing: true };
   const { programId, comparisonId } = known;
   const found = await surveyRows(service.database, sumBooksOfCards({ programId }), SURVEY_MILLISECONDS);
   const [sums] = found ?? [];
