@@ -329,6 +329,7 @@ async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<read
       withMembers('create_operator_webhook', { program_id: NO_PROGRAM }),
       withMembers('create_incident', { scope: 'program', program_id: NO_PROGRAM }),
       withMembers('create_move_in', { program_id: NO_PROGRAM }),
+      withMembers('create_comparison', { program_id: NO_PROGRAM }),
     ])),
   ];
 }
