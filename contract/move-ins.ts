@@ -117,7 +117,7 @@ export const CreateMoveInBody = Type.Object(
         maxItems: 50,
         items: StatedTotal,
         description:
-          'Sums that the old ledger states, one object for each currency. The move-in is compared with them, and lines that exceed them are refused',
+          'Sums that the old ledger states, one object for each currency. The move-in is compared with them, and lines that exceed them or lower a balance are refused',
       }),
     ),
   },

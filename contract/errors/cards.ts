@@ -246,13 +246,15 @@ export const CARD_ERRORS = {
   move_in_used: errorCode({
     status: 409,
     problem: 'A move-in',
-    meaning: 'The move-in cannot be undone, because money of its cards has moved since.',
+    meaning: 'The move-in cannot be undone, because its cards have been used since.',
     causes: [
       'A card of the move-in has sent or received money, or holds money for a transfer that is not from the move-in.',
       'A hold of the move-in was captured.',
+      'A newer move-in has a line about a card of the move-in.',
+      'A card was closed after the move-in had changed its balance.',
     ],
     resolution:
-      'Stop the transfers of the card program, reverse or cancel those of the named card, and undo the move-in again. Nothing was undone by this request.',
+      'Undo newer move-ins first. Stop the transfers of the card program, reverse or cancel those of the named card, and undo the move-in again. Nothing was undone by this request.',
     alsoCalled: 'cannot undo move-in, cannot roll back migration, move-in already used',
     sample: {
       reproduce: 'Move a card with a balance in, unload a part of it, and undo the move-in.',
@@ -287,10 +289,11 @@ export const CARD_ERRORS = {
       'The comparison has found differences, or not all cards of its file are compared.',
       'The comparison is about the books of an earlier time.',
       'The transfers of the card program were not disabled before the comparison began.',
-      'Money of a card has moved, or a hold has ended, since the comparison.',
+      'A card or a hold was created, has changed or has ended since the comparison.',
+      'A move-in is being undone, or lines of a move-in with stated totals are missing.',
     ],
     resolution:
-      'Disable the transfers of the card program, resolve the differences, compare the books as they are, and cut over with that comparison. Nothing was enabled by this request.',
+      'Disable the transfers of the card program, complete or undo its move-ins, resolve the differences, compare the books as they are, and cut over with that comparison. Nothing was enabled by this request.',
     alsoCalled: 'cannot cut over, cutover refused, go-live refused, comparison differs, comparison outdated',
     sample: {
       reproduce: 'Create a comparison, and cut over before its cards are compared.',

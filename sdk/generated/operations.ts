@@ -1366,7 +1366,7 @@ export type CreateMoveInBody = {
   readonly line_count: number;
   /**
    * Sums that the old ledger states, one object for each currency. The move-in is compared with them, and lines
-   * that exceed them are refused.
+   * that exceed them or lower a balance are refused.
    */
   readonly totals?: readonly StatedTotal[] | undefined;
 };
@@ -7043,7 +7043,7 @@ export type ErrorRows = {
   readonly move_in_not_found: ErrorRow;
   /** The move-in is being undone, or was undone, and takes no more lines. */
   readonly move_in_undone: ErrorRow;
-  /** The move-in cannot be undone, because money of its cards has moved since. */
+  /** The move-in cannot be undone, because its cards have been used since. */
   readonly move_in_used: ErrorRow;
   /** The comparison does not exist. */
   readonly comparison_not_found: ErrorRow;
