@@ -209,8 +209,7 @@ export type Compared = {
 /** Says in one sentence whether every card has the balance that the old ledger has. */
 export function reportOf({ fileName, cardCount, differingCards, totalsHere }: Compared): string {
   if (differingCards > 0) {
-    const cards = cardCount === 1 ? '1 card' : `${grouped(cardCount)} cards`;
-    return `Not every card has the balance and the holds that the old ledger has in '${fileName}': ${grouped(differingCards)} differ from its ${cards}.`;
+    return `Not every card has the balance and the holds that the old ledger has in '${fileName}': ${counted(differingCards, 'card')} ${differingCards === 1 ? 'differs' : 'differ'}, and the file has ${counted(cardCount, 'card')}.`;
   }
   const sums = Object.entries(totalsHere).map(([currency, { cards, balance, holds, held }]) => {
     const sum = `${counted(cards, 'card')} with ${formatMoney(BigInt(balance), currency)}`;

@@ -148,7 +148,7 @@ describe('add_compared_cards', () => {
       expect(record).toMatchObject({
         ...{ status: 'different', cards_received: there.length, difference_count: 14 },
         report:
-          "Not every card has the balance and the holds that the old ledger has in 'day.csv': 14 differ from its 13 cards.",
+          "Not every card has the balance and the holds that the old ledger has in 'day.csv': 14 cards differ, and the file has 13 cards.",
       });
       expect(record.differences.find(({ reason }) => reason === 'card_only_here')).toEqual({
         reason: 'card_only_here',

@@ -165,7 +165,7 @@ test('compare finds each planted difference once, with its reason, and nothing e
   expect(output).toMatch(/^USD +here +12 /m);
   expect(output).toMatch(/^EUR +there +1 +3\.00 EUR /m);
   expect(output.trimEnd().split('\n').at(-1)).toBe(
-    "Not every card has the balance and the holds that the old ledger has in 'sunday.ndjson': 11 differ from its 12 cards.",
+    "Not every card has the balance and the holds that the old ledger has in 'sunday.ndjson': 11 cards differ, and the file has 12 cards.",
   );
   const asJson = await type('compare', path, programId, '--json');
   expect(asJson).toMatchObject({ exitCode: 3, errors: '' });
