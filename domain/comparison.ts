@@ -203,13 +203,19 @@ export type Compared = {
   readonly fileName: string;
   readonly cardCount: number;
   readonly differingCards: number;
+  readonly differences: DifferenceCounts;
   readonly totalsHere: MoveInTotals;
 };
 
 /** Says in one sentence whether every card has the balance that the old ledger has. */
-export function reportOf({ fileName, cardCount, differingCards, totalsHere }: Compared): string {
+export function reportOf({ fileName, cardCount, differingCards, differences, totalsHere }: Compared): string {
+  const cardsOfFile = counted(cardCount, 'card');
+  if (differingCards > 0 && differences.other_status === differingCards && Object.keys(differences).length === 1) {
+    const have = `${grouped(differingCards)} of its ${cardsOfFile} ${differingCards === 1 ? 'has' : 'have'}`;
+    return `Every card has the balance and the holds that the old ledger has in '${fileName}', but ${have} another status.`;
+  }
   if (differingCards > 0) {
-    return `Not every card has the balance and the holds that the old ledger has in '${fileName}': ${counted(differingCards, 'card')} ${differingCards === 1 ? 'differs' : 'differ'}, and the file has ${counted(cardCount, 'card')}.`;
+    return `Not every card has the balance and the holds that the old ledger has in '${fileName}': ${counted(differingCards, 'card')} ${differingCards === 1 ? 'differs' : 'differ'}, and the file has ${cardsOfFile}.`;
   }
   const sums = Object.entries(totalsHere).map(([currency, { cards, balance, holds, held }]) => {
     const sum = `${counted(cards, 'card')} with ${formatMoney(BigInt(balance), currency)}`;

@@ -175,6 +175,16 @@ describe('add_compared_cards', () => {
     });
   });
 
+  test('says that only statuses differ, if all balances and holds are equal', async () => {
+    const programId = await moveIn(FILE);
+    const there = FILE.map((card) => (card.card_id === 'status' ? { ...card, status: 'lost' } : card));
+    expect(await compare(programId, there)).toMatchObject({
+      ...{ status: 'different', differences: [{ reason: 'other_status', count: 1 }] },
+      report:
+        "Every card has the balance and the holds that the old ledger has in 'day.csv', but 1 of its 13 cards has another status.",
+    });
+  });
+
   test('compares all cards here, also if the file has far fewer', async () => {
     const cards = Array.from({ length: 4500 }, (_, index) => ({ card_id: `card-${index}`, balance: 1 }));
     const programId = await moveIn(cards.slice(0, 1000));

@@ -364,7 +364,8 @@ export function toComparisonRecord(comparison: Comparison): ComparisonRecord {
     }),
     totals_here: toTotals(totalsHere),
     totals_there: toTotals(comparison.totalsThere),
-    report: comparedAt === null ? null : reportOf({ fileName: name, cardCount, differingCards, totalsHere }),
+    report:
+      comparedAt === null ? null : reportOf({ fileName: name, cardCount, differingCards, differences, totalsHere }),
     created_at: new Date(comparison.createdAt).toISOString(),
     created_by: comparison.createdBy,
     compared_at: toMoment(comparedAt),
