@@ -138,3 +138,50 @@ test.for([
   expect(reasons.length).toBe(refused);
   for (const reason of reasons) expect(reason).toMatchObject({ busy: true, moneyMoved: 'no' });
 });
+
+test('divides callers that return immediately into even groups, even if the first one came alone', async () => {
+  const { database } = committing();
+  const delay = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+  const transactChained = async (
+    { batchId, decide }: ChainedSteps<readonly number[], never> & { readonly batchId: string },
+    place: ChainPlace,
+  ): Promise<readonly number[]> => {
+    await delay();
+    const { result } = decide({}, batchId);
+    place.onDecided();
+    await place.baseCommitted();
+    await delay();
+    return result;
+  };
+  const distant = { ...database, transactChained, forProgram: () => distant } as unknown as Database;
+  const sizes: number[] = [];
+  const observer = { onGroup: (_path: string, size: number) => void sizes.push(size) };
+  const work = {
+    stepsOf: (items: readonly number[]) => ({ load: {}, decide: () => ({ result: items, writes: [] }) }),
+    programOf: () => 'program',
+    needsOf: () => [],
+    transferOf: () => undefined,
+    traceOf: () => undefined,
+    chained: {
+      begin: () => (items: readonly number[]) => ({
+        load: {},
+        decide: () => ({ result: items, early: [], late: [], check: null, readsOnly: false }),
+      }),
+      changeOf: () => undefined,
+    },
+  };
+  const lane = new GroupCommit<number, number, never>(distant, work, undefined, observer as unknown as CommitObserver);
+  /** The callers return one after the other. */
+  const call = async (_: unknown, caller: number): Promise<void> => {
+    for (let count = 0; count < 10; count += 1) {
+      await lane.submit(count, performance.now() + 3_600_000);
+      for (let turn = 0; turn <= caller; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, call));
+  // The first item begins a group alone, and the last callers to end have no others to wait for.
+  expect(sizes[0]).toBe(1);
+  const settled = sizes.slice(2, -4);
+  const alone = settled.filter((size) => size === 1);
+  expect(alone.length / settled.length).toBeLessThan(1 / 4);
+});

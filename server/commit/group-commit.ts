@@ -127,13 +127,18 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     const { chained } = this.#work;
     if (chained === undefined || this.#chain !== undefined) return this.#chain;
     if (performance.now() < this.#chainAgainAt) return undefined;
-    this.#chain = new Chain(chained, {
-      databaseOf: (group) => this.#lockingPath.databaseOf(group),
-      resolve: (group, outcomes) => this.#lockingPath.resolve(group, outcomes),
-      settle: (group, batchId, unknown) => void this.#lockingPath.settle(group, batchId, unknown),
-      observer: this.#observer,
-      traceOf: this.#work.traceOf,
-    });
+    this.#chain = new Chain(
+      chained,
+      {
+        databaseOf: (group) => this.#lockingPath.databaseOf(group),
+        resolve: (group, outcomes) => this.#lockingPath.resolve(group, outcomes),
+        settle: (group, batchId, unknown) => void this.#lockingPath.settle(group, batchId, unknown),
+        waiting: () => this.#waiting.length,
+        observer: this.#observer,
+        traceOf: this.#work.traceOf,
+      },
+      this.#bounds.batch,
+    );
     return this.#chain;
   }
 
@@ -147,7 +152,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     const isReady = this.#waiting.length > 0 && chain.isReady(this.#waiting.length);
     const group = isReady ? this.#takeGroup((item) => !chain.concerns(item)) : [];
     if (group.length > 0) await chain.begin(group);
-    else if (!chain.isIdle) await chain.nextChange;
+    else if (!chain.isIdle || (this.#waiting.length > 0 && !isReady)) await chain.nextChange;
   }
 
   /** Commits the groups of a broken chain again, in order: the failed group, then the later ones. */
