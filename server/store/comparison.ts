@@ -26,14 +26,14 @@ import {
 } from './sql.ts';
 
 /**
- * The open cards of a program, the number of their postings, the sum of their holds, and the sum of their fingerprints. A card has
- * changed if one of them is another one. An earlier version has stored no fingerprints.
+ * The open cards of a program, the number of their postings, the sum of their holds, and the sum of their fingerprints. If the last one
+ * is the same, no card has changed. The others say what has changed.
  */
 export type ComparedBooks = {
   readonly cards: number;
   readonly postings: string;
   readonly held: string;
-  readonly fingerprints?: string;
+  readonly fingerprints: string;
 };
 
 const COMPARISON = columns({

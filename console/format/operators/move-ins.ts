@@ -27,7 +27,7 @@ export const DIFFERENCE_REASONS: Readonly<
 > = {
   card_only_there: {
     word: 'card only in the file',
-    meaning: 'Here, the card does not exist or is closed.',
+    meaning: 'Here, the card does not exist, is closed or belongs to a processor.',
   },
   card_only_here: { word: 'card only here', meaning: 'The file does not have the card.' },
   other_currency: { word: 'other currency', meaning: 'The currency of the card differs.' },

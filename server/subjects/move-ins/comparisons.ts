@@ -278,9 +278,7 @@ function withBooks(
     cards: cards + here.length,
     postings: String(BigInt(postings) + sumOf(({ sequence }) => sequence)),
     held: String(BigInt(held) + sumOf((card) => card.held)),
-    ...(fingerprints !== undefined && {
-      fingerprints: String(BigInt(fingerprints) + sumOf(({ fingerprint }) => fingerprint)),
-    }),
+    fingerprints: String(BigInt(fingerprints) + sumOf(({ fingerprint }) => fingerprint)),
   };
 }
 
