@@ -131,7 +131,7 @@ export function countJobFailures(metrics: Metrics): (job: Job) => void {
   return (job) => byJob[job].inc();
 }
 
-// Invariant: A metrics page has fewer than 3,500 series, and a scrape does not wait for the database
+// Invariant: A metrics page has fewer than 3,600 series, and a scrape does not wait for the database
 // Kept by: labels from closed sets; one job reads the figures (`server/background/jobs/read-figures.ts`)
 // Tested by: `server/observe/metrics/series.test.ts`, `test/metrics/metrics.test.ts`
 
