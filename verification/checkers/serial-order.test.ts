@@ -161,6 +161,17 @@ const replaced = (key: string, changed: (response: Response) => Response, sentAt
 
 const atOf = (key: string): number => operations.find((one) => one.key === key)?.responses[0]?.at ?? 0;
 
+test('accepts a refusal before a change that took its number early and was committed late', () => {
+  const answeredAt = changes.find(({ what }) => what === 'limit')?.gotAt ?? 0;
+  const nextAt = operations.find(({ key }) => key === 'key-5')?.sentAt ?? 0;
+  const at = (answeredAt + nextAt) / 2;
+  // key-4 was refused because the service was disabled. `limit` comes after `enable`, and was answered before key-4 was sent.
+  const late = replaced('key-4', (one) => ({ ...one, at }), at);
+  const enabledLate = changes.map((one) => (one.what === 'enable' ? { ...one, gotAt: nextAt } : one));
+  expect(checkSerialOrder(commits, late, enabledLate).problems).toEqual([]);
+  expect(checkSerialOrder(commits, late, changes).problems).toEqual([expect.stringContaining(`key-4 ${WRONG}`)]);
+});
+
 /** Returns the operations, with some text in the responses to one of them replaced. */
 const reworded = (key: string, from: string, to: string): readonly Operation[] =>
   replaced(key, (one) => ({ ...one, text: one.text.replace(from, to) }));

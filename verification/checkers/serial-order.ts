@@ -155,23 +155,23 @@ class SerialOrder {
   /**
    * Returns the range of positions at which each unstored refusal can have been decided. The range begins after
    * everything whose response arrived before the refused request was sent, and ends before everything that was sent
-   * after the refusal arrived.
+   * after the refusal arrived. It also includes the positions of transactions without a response at that time. A transaction takes its
+   * number some time before it commits, so a later number of another program or card can be committed first.
    */
   #windows(): readonly Open[] {
     const byGot = this.#placed.toSorted((left, right) => left.gotAt - right.gotAt);
     const bySent = this.#placed.toSorted((left, right) => left.sentAt - right.sentAt);
     const highest: number[] = [];
     for (const { position } of byGot) highest.push(Math.max(position, highest.at(-1) ?? 0));
-    const lowest: number[] = [];
-    for (const { position } of bySent.toReversed()) {
-      lowest.push(Math.min(position, lowest.at(-1) ?? Number.POSITIVE_INFINITY));
-    }
-    lowest.reverse();
-    return this.#unstored.map((refused) => ({
-      ...refused,
-      from: highest[countBelow(byGot, ({ gotAt }) => gotAt < refused.operation.sentAt) - 1] ?? 0,
-      until: lowest[countBelow(bySent, ({ sentAt }) => sentAt <= refused.response.at)] ?? Number.POSITIVE_INFINITY,
-    }));
+    const [unanswered, lowest] = [lowestFrom(byGot), lowestFrom(bySent)];
+    return this.#unstored.map((refused) => {
+      const answered = countBelow(byGot, ({ gotAt }) => gotAt < refused.operation.sentAt);
+      return {
+        ...refused,
+        from: Math.min(highest[answered - 1] ?? 0, (unanswered[answered] ?? Number.POSITIVE_INFINITY) - 1),
+        until: lowest[countBelow(bySent, ({ sentAt }) => sentAt <= refused.response.at)] ?? Number.POSITIVE_INFINITY,
+      };
+    });
   }
 
   #sayIncorrect(position: number, { operation: { key, asked }, response: { text } }: Refused): void {
@@ -195,6 +195,15 @@ function isCorrect(replay: SerialReplay, { operation, response, now }: Refused):
   const expected = replay.refuse(operation, now);
   const { Code, Message } = JSON.parse(response.text) as ErrorText;
   return expected?.code === Code && expected.parts.every((part) => Message.includes(part));
+}
+
+/** Returns, for each item, the lowest position from it to the end of the list. */
+function lowestFrom(placed: readonly Placed[]): readonly number[] {
+  const lowest: number[] = [];
+  for (const { position } of placed.toReversed()) {
+    lowest.push(Math.min(position, lowest.at(-1) ?? Number.POSITIVE_INFINITY));
+  }
+  return lowest.reverse();
 }
 
 /** Counts the items at the start of a sorted list that meet a condition. */
