@@ -161,7 +161,7 @@ export const CHAINS: Mutants = {
     edits: {
       'GroupCommit.#openChain': [
         ['this.#chain =', 'const lane = this as unknown as { kept?: ReturnType<typeof chained.begin> };\n    $&'],
-        ['new Chain(chained,', 'new Chain({ ...chained, begin: () => (lane.kept ??= chained.begin()) },'],
+        ['chained,', '{ ...chained, begin: () => (lane.kept ??= chained.begin()) },'],
       ],
     },
     witnesses: [chain('leave nothing in memory')],
