@@ -140,6 +140,8 @@ test.for([
 });
 
 test('divides callers that return immediately into even groups, even if the first one came alone', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
   const { database } = committing();
   const delay = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
   const transactChained = async (
@@ -178,7 +180,9 @@ test('divides callers that return immediately into even groups, even if the firs
       for (let turn = 0; turn <= caller; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  await Promise.all(Array.from({ length: 8 }, call));
+  const calls = Promise.all(Array.from({ length: 8 }, call));
+  await vi.runAllTimersAsync();
+  await calls;
   // The first item begins a group alone, and the last callers to end have no others to wait for.
   expect(sizes[0]).toBe(1);
   const settled = sizes.slice(2, -4);

@@ -39,8 +39,9 @@ type LookUp = { readonly startedAt: number; readonly caller: Promise<KeyCaller> 
  * Creates the function that checks Bearer keys. It returns the caller of a key, or throws a Refusal `unauthenticated`. If the
  * database fails, the operation fails, but never with a 401.
  *
- * A valid key is cached by its hash, and concurrent requests share one look-up, so a key is looked up about once a second. A result is used for at most a second, counted from the start of its look-up. So a revoked key is refused within a second,
- * even if the database is slow.
+ * A valid key is cached by its hash, and concurrent requests share one look-up, so a key is looked up about once a second. A result
+ * is used for at most a second, counted from the start of its look-up. So a revoked key is refused within a second, even if the
+ * database is slow.
  *
  * If `readsStatus` is true and the database fails, an operator's key is accepted if it was valid within the last hour.
  *
