@@ -34,7 +34,7 @@ export const PROCESSORS: readonly NamedMistake[] = [
   },
   {
     name: 'an attempt that another process has marked as sent is marked again',
-    seed: 13928,
+    seed: 50881,
     hasProcessor: true,
     statements: {
       *mark_attempts_sent(transaction, sent) {
