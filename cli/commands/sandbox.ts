@@ -1,6 +1,7 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Command } from 'commander';
 import { InvalidArgument } from '../../sdk/client.ts';
-import { type AddCommands, addCommand, KEY_OPTION, type KeyOption } from '../command.ts';
+import { type AddCommands, addCommand, KEY_OPTION, type KeyOption, readWholeNumber } from '../command.ts';
 import { runAdministration } from '../host/commands.ts';
 import type { CommandContext } from '../session.ts';
 import { addSandboxAnswer } from './support/cases.ts';
@@ -27,6 +28,18 @@ export const addSandbox: AddCommands = (program, context) => {
     options: { plant: { flag: '--plant <differences>', help: 'differences to plant, separated by commas' } },
     run: (session, { plant = '' }) => runAdministration(session, 'sandbox-settlement', plant),
   });
+  addCommand<{ readonly cards?: number }>(sandbox, context, {
+    name: 'move-in-files',
+    description: 'write files of an old ledger to this folder, to rehearse a move-in: friday.csv and sunday.csv',
+    notes: MOVE_IN_NOTES,
+    options: {
+      cards: { flag: '--cards <number>', help: 'cards in friday.csv, 3 to 1,000,000 (default: 3)', read: readCards },
+    },
+    run: ({ showText }, { cards = MIN_CARDS }) => {
+      const paths = DAYS.map((day) => writeDay(day, cards));
+      showText({ paths }, `${paths.join('\n')}\n`);
+    },
+  });
   addReset(sandbox, context);
   const database = sandbox.command('database').description("the sandbox's database server");
   addCommand(database, context, {
@@ -49,6 +62,11 @@ has. The differences that you can plant, each in one order:
   missing_in_ledger  an extra line, about an unknown order
   missing_in_file    the line is missing; the next file has it`;
 
+const MOVE_IN_NOTES = `
+On Sunday, a hotel has captured its hold on the first card, the second card has
+paid 3.00 USD, and there is one card more. With more than three cards, every
+tenth of the others has a hold.`;
+
 const RESET_NOTES = `
 Runs on the service's host, with the service's settings, while no
 service runs. Removes cards, transfers, keys, events and errors; the next start
@@ -68,6 +86,82 @@ function addReset(sandbox: Command, context: CommandContext): void {
       await runAdministration(session, 'sandbox-reset', yes === true ? 'sure' : 'ask');
     },
   });
+}
+
+const DAYS = ['friday', 'sunday'] as const;
+
+const MIN_CARDS = 3;
+const MAX_CARDS = 1_000_000;
+
+function readCards(text: string): number {
+  const cards = readWholeNumber(text);
+  if (cards >= MIN_CARDS && cards <= MAX_CARDS) return cards;
+  throw new InvalidArgument(`--cards is ${text}, and must be 3 to 1,000,000`);
+}
+
+type SampleCard = {
+  readonly balance: number;
+  readonly status?: 'inactive';
+  readonly hold?: { readonly amount: number; readonly reference: string };
+};
+
+/** The first cards of each day. The guide tells their story. */
+const FIRST_CARDS: Readonly<Record<(typeof DAYS)[number], readonly SampleCard[]>> = {
+  friday: [
+    { balance: 12_500, hold: { amount: 2000, reference: 'hotel-77' } },
+    { balance: 800, hold: { amount: 500, reference: 'fuel-12' } },
+    { balance: 0, status: 'inactive' },
+  ],
+  sunday: [
+    { balance: 10_500 },
+    { balance: 500, hold: { amount: 500, reference: 'fuel-12' } },
+    { balance: 0, status: 'inactive' },
+  ],
+};
+
+const HOLD_MILLISECONDS = 5 * 86_400_000;
+
+/** Writes the file of a day to the current folder, in parts. Returns its name. Refuses to replace a file. */
+function writeDay(day: (typeof DAYS)[number], count: number): string {
+  const path = `${day}.csv`;
+  const file = openNew(path);
+  const expiresAt = new Date(Date.now() + HOLD_MILLISECONDS).toISOString();
+  const sums = { cards: 0, balance: 0, held: 0 };
+  const holds: string[] = [];
+  const write = (lines: readonly string[]) => writeSync(file, lines.map((line) => `${line}\n`).join(''));
+  write(['kind,card_id,currency,balance,status,amount,expires_at,reference,idempotency_key,cards,holds,held']);
+  for (let index = 0; index < count + (day === 'sunday' ? 1 : 0); index += 1) {
+    const name = `card-${1001 + index}`;
+    const { balance, status = 'active', hold } = cardAt(day, index, count);
+    write([`card,${name},USD,${balance},${status},,,,,,,`]);
+    sums.cards += 1;
+    sums.balance += balance;
+    if (hold === undefined) continue;
+    holds.push(`hold,${name},,,,${hold.amount},${expiresAt},${hold.reference},,,,`);
+    sums.held += hold.amount;
+  }
+  write(holds);
+  if (day === 'friday') write(['transfer,card-1001,,,,,,salary-88,request-88,,,']);
+  write([`total,,USD,${sums.balance},,,,,,${sums.cards},${holds.length},${sums.held}`]);
+  closeSync(file);
+  return path;
+}
+
+function openNew(path: string): number {
+  try {
+    return openSync(path, 'wx');
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code === 'EEXIST' ? 'it exists already' : String(error);
+    throw new InvalidArgument(`${path} cannot be written: ${reason}`);
+  }
+}
+
+function cardAt(day: (typeof DAYS)[number], index: number, count: number): SampleCard {
+  const first = FIRST_CARDS[day][index];
+  if (first !== undefined) return first;
+  if (index === count) return { balance: 2500 };
+  const hold = { amount: 50, reference: `hold-${index}` };
+  return { balance: 100 * (1 + (index % 100)), ...(index % 10 === 0 && { hold }) };
 }
 
 /** Reads a duration, and returns it in seconds. */

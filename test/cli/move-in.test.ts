@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { directoryForTest, expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 import { runHere } from './in-process.ts';
 import { startCommand, startProxy } from './killed-command.ts';
@@ -197,4 +197,23 @@ test.each<[string, Readonly<Record<string, unknown>>]>([
     { line: 2, code: Code, field: field.replace(/^\/lines\/1\/?/, '').replaceAll('/', '.') },
   ]);
   expect(`Line 2: ${problems[0].message}`).toContain(Message);
+});
+
+test('sandbox move-in-files writes files that have no problems, and replaces none', async () => {
+  const before = process.cwd();
+  onTestFinished(() => process.chdir(before));
+  process.chdir(await directoryForTest());
+  const type = (line: string) => runHere(running().url, line.split(' '));
+  const refused = await type('sandbox move-in-files --cards 2');
+  expect([refused.exitCode, refused.errors]).toEqual([2, expect.stringContaining('must be 3 to 1,000,000')]);
+  expect((await type('sandbox move-in-files --cards 250')).output).toBe('friday.csv\nsunday.csv\n');
+  for (const [file, counts] of [
+    ['friday.csv', '277 lines, no problems'],
+    ['sunday.csv', '276 lines, no problems'],
+  ]) {
+    const { exitCode, output } = await type(`move-in check ${file}`);
+    expect([exitCode, output]).toEqual([0, expect.stringContaining(String(counts))]);
+  }
+  const again = await type('sandbox move-in-files');
+  expect([again.exitCode, again.errors]).toEqual([2, expect.stringContaining('friday.csv cannot be written')]);
 });

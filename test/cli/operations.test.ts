@@ -370,6 +370,7 @@ describe('operations and commands', () => {
       'runbook',
       'sandbox reset',
       'sandbox settlement-file',
+      'sandbox move-in-files',
       'connector check',
       'errors codes',
       'errors explain',
