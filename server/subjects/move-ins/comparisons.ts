@@ -113,9 +113,12 @@ export async function addComparedCards(
   service: Service,
   call: Call<'add_compared_cards'>,
 ): Promise<Reply<'add_compared_cards'>> {
+  const sent = new SentCards(call);
+  // Wrong cards are refused before an unknown comparison.
+  sent.portion(0);
   for (;;) {
     const known = await loadComparison(service, call);
-    const portion = portionOf(call, known);
+    const portion = portionOf(call, known, sent);
     if (portion === undefined) return { record: toComparisonRecord(known) };
     const { counted, isWhole, numbered } = await compareNext(service, known, portion);
     const { comparisonId } = known;
@@ -144,16 +147,38 @@ export async function addComparedCards(
   }
 }
 
-function readSent(
-  call: Call<'add_compared_cards'>,
-  sent: (typeof call.body.cards)[number],
-  at: string,
-): ReadComparedCard {
-  const card = readComparedCard(sent);
-  if (!('problem' in card)) return card;
-  const { message, field, code } = card.problem;
-  if (code === 'card_number_refused') throw new Refusal(code, message, { field: `${at}${field}` });
-  throw schemaRefusal(call, message, `${at}${field}`);
+/** The cards of a request. Each is validated once, when it is needed. */
+class SentCards {
+  readonly #call: Call<'add_compared_cards'>;
+  readonly #read: ReadComparedCard[] = [];
+
+  constructor(call: Call<'add_compared_cards'>) {
+    this.#call = call;
+  }
+
+  /** Returns the cards from an index on, as many as one request compares. */
+  portion(from: number): readonly ReadComparedCard[] {
+    const cards: ReadComparedCard[] = [];
+    let holds = 0;
+    for (const [index, sent] of this.#call.body.cards.entries()) {
+      if (index < from) continue;
+      if (holds >= MAX_HOLDS_THERE) break;
+      const card = this.#read[index] ?? this.#validate(sent, index);
+      this.#read[index] = card;
+      holds += card.holds.length;
+      cards.push(card);
+    }
+    return cards;
+  }
+
+  #validate(sent: JsonValue, index: number): ReadComparedCard {
+    const card = readComparedCard(sent);
+    if (!('problem' in card)) return card;
+    const { message, field, code } = card.problem;
+    const at = `/cards/${index}${field}`;
+    if (code === 'card_number_refused') throw new Refusal(code, message, { field: at });
+    throw schemaRefusal(this.#call, message, at);
+  }
 }
 
 /** The next cards of a request that are not compared yet. `isLast`: no card of the file comes after them. */
@@ -163,29 +188,27 @@ type Portion = { readonly cards: readonly ReadComparedCard[]; readonly isLast: b
 function portionOf(
   call: Call<'add_compared_cards'>,
   { status, cardsReceived, cardCount, lastCard }: Comparison,
+  sent: SentCards,
 ): Portion | undefined {
-  const { first_card: first, cards: sent } = call.body;
+  const { first_card: first, cards: all } = call.body;
   if (first > cardsReceived + 1) {
     const message = `The next card of the file is ${cardsReceived + 1}, and you sent cards from ${first} on.`;
     throw schemaRefusal(call, message, '/first_card');
   }
-  const last = first + sent.length - 1;
+  const last = first + all.length - 1;
   if (last > cardCount) {
     const message = `The file has ${cardCount} cards, as its card_count says, and you sent cards up to ${last}.`;
     throw schemaRefusal(call, message, '/cards');
   }
-  const cards: ReadComparedCard[] = [];
-  let [before, holds] = [lastCard, 0];
-  for (let index = cardsReceived - first + 1; index < sent.length && holds < MAX_HOLDS_THERE; index += 1) {
-    const at = `/cards/${index}`;
-    const card = readSent(call, sent[index] as JsonValue, at);
-    if (before !== null && card.card_id <= before) {
-      const message = `The card '${card.card_id}' comes after '${before}', but cards must be in the order of the bytes of their ids, each once.`;
-      throw schemaRefusal(call, message, `${at}/card_id`);
+  const from = cardsReceived - first + 1;
+  const cards = sent.portion(from);
+  let before = lastCard;
+  for (const [index, { card_id: name }] of cards.entries()) {
+    if (before !== null && name <= before) {
+      const message = `The card '${name}' comes after '${before}', but cards must be in the order of the bytes of their ids, each once.`;
+      throw schemaRefusal(call, message, `/cards/${from + index}/card_id`);
     }
-    before = card.card_id;
-    holds += card.holds.length;
-    cards.push(card);
+    before = name;
   }
   const isLast = cardsReceived + cards.length === cardCount;
   return status !== 'comparing' || (cards.length === 0 && !isLast) ? undefined : { cards, isLast };
