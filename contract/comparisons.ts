@@ -223,6 +223,7 @@ export const COMPARISONS = [
     body: AddComparedCardsBody,
     reply: ComparisonRecord,
     repeatable: true,
+    audit: 'always',
     errors: ['comparison_not_found'],
     failure: 'The cards could not be compared',
     example: {

@@ -204,6 +204,7 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   add_move_in_lines: ['Move cards in', subject('moved cards in by the move-in', 'move-in')],
   undo_move_in: ['Undo a move-in', subject('undid the move-in', 'move-in')],
   create_comparison: ['Compare cards', subject('created the comparison', 'comparison')],
+  add_compared_cards: ['Compare cards', subject('compared cards in the comparison', 'comparison')],
   cut_over: ['Cut a program over', subject('signed the report of the comparison', 'comparison')],
   create_settlement_file: ['Import a file', subject('began to import the settlement file', 'settlement file')],
   add_settlement_lines: ['Import lines', subject('added lines to the settlement file', 'settlement file')],

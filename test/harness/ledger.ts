@@ -181,7 +181,11 @@ export function openLedger(
     const read = Object.fromEntries(
       Object.entries(members).map(([name, value]) => [
         name,
-        name === 'amount' ? { source: String(value), quoted: false } : name === 'lines' ? asRows(value) : value,
+        name === 'amount'
+          ? { source: String(value), quoted: false }
+          : name === 'lines' || name === 'cards'
+            ? asRows(value)
+            : value,
       ]),
     );
     const reply = await handlers[operation]({

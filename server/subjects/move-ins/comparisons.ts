@@ -140,7 +140,11 @@ export async function addComparedCards(
             }
           : counted;
         const found = numbered.length === 0 ? [] : [insertDifferences({ comparisonId, sent: numbered })];
-        return { result: { comparison, isOutdated: false }, writes: [...found, updateComparison(comparison)] };
+        const { programId, cardsReceived: received, differenceCount: differences, status } = comparison;
+        const details = JSON.stringify({ cards_received: received, difference_count: differences, status });
+        const audited = auditOf(call, { programId, subjectId: toWireId('cmp', comparisonId), details });
+        const writes = [...found, updateComparison(comparison), ...audited];
+        return { result: { comparison, isOutdated: false }, writes };
       },
     );
     if (!isOutdated) return { record: toComparisonRecord(comparison) };
