@@ -59,6 +59,7 @@ export const SLOW: readonly string[] = [
   'test/delivery/outages.test.ts',
   'test/delivery/processes.test.ts',
   'test/outbound/isolation.test.ts',
+  'test/cli/cut-over.test.ts',
   'test/cli/listen.test.ts',
   'test/errors/outages.test.ts',
   'test/errors/reports.test.ts',
