@@ -2,6 +2,7 @@
 // through each. Also converts the document to a Postman collection and sends its requests. Part of `npm run verify`. The
 // generators have a separate lockfile, so `npm start` never downloads them.
 import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -176,6 +177,14 @@ async function idsFor(url: string, id: OperationId | undefined): Promise<Readonl
   if (path.includes('{key_id}')) {
     const key = { name: id, program_id: sampleOfParameter('program_id'), scopes: ['transfers:read'] };
     ids.key_id = (await post('/api/v0.1/operator/key', key)).key_id ?? '';
+  }
+  const file = { program_id: sampleOfParameter('program_id'), name: id, sha256: hash('sha256', id) };
+  if (path.includes('{comparison_id}')) {
+    ids.comparison_id = (await post('/api/v0.1/operator/comparison', { ...file, card_count: 1 })).comparison_id ?? '';
+  }
+  if (path.includes('{move_in_id}')) {
+    const moveIn = { ...file, as_of: '2026-01-31T00:00:00Z', line_count: 2 };
+    ids.move_in_id = (await post('/api/v0.1/operator/move-in', moveIn)).move_in_id ?? '';
   }
   if (id === 'erase_card_holder') ids.card_id = 'card_closed';
   return ids;
