@@ -65,6 +65,11 @@ await change('enable', 'change_switch', { disabled: false, reason: 'test' });
 await change('limit', 'update_card', { limits: { in: { daily_amount: 130 } } }, { ...of, params: { card_id: 'a' } });
 await transfer('load', 20);
 await transfer('load', 20);
+await change('limit of all', 'update_program', { limits: { in: { maximum_amount: 15 } } }, { params });
+const both = { in: { daily_amount: 130, maximum_amount: 10 } };
+await change('second limit', 'update_card', { limits: both }, { ...of, params: { card_id: 'a' } });
+// Exceeds both limits. The message names only the one of the card.
+await transfer('load', 16);
 
 const commits = await readCommits(client, new Date(0));
 
@@ -127,6 +132,7 @@ test('accepts a correct history', () => {
     refused_insufficient_funds: 1,
     refused_service_disabled: 1,
     refused_limit_exceeded: 1,
+    refused_amount_too_large: 1,
     refusals_replayed: 3,
     funding_low: 1,
   });

@@ -5,7 +5,7 @@ import type { ReversalRecord } from '../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { toLimits } from '../../server/store/ledger/limits.ts';
 import { destinationOf, fundingOf, type StandingLimit, sourceOf, sum, worldOf } from '../model/books.ts';
-import { type Change, type LowFunding, Model, type Refused } from '../model/model.ts';
+import { type Change, type LowFunding, Model, nameOf, type Refused } from '../model/model.ts';
 import type { FoundEvent } from './books.ts';
 import type { AccountOwner, Commits, Transaction } from './commits.ts';
 import type { Operation } from './history.ts';
@@ -111,8 +111,9 @@ export class SerialReplay {
     if (about?.startsWith("'maximum_balance'"))
       return [`${money(books.sums(destination).balance, currency)} on the card`];
     if (transfer === undefined) {
-      const named = books.limitsOf(route).filter(({ name }) => about?.startsWith(`'${name}'`));
-      return named.filter((limit) => isBroken(limit, amount)).map((limit) => figuresOf(limit, currency));
+      // A limit of the card program that is broken, too, is not in the message.
+      const named = books.limitsOf(route).find((limit) => nameOf(limit) === about && isBroken(limit, amount));
+      return named === undefined ? [] : [figuresOf(named, currency)];
     }
     if (code !== 'amount_too_large') return [];
     const left = transfer.captured - sum(transfer.reversals);

@@ -533,7 +533,8 @@ export class Model {
   }
 }
 
-function nameOf({ name, source }: { readonly name: string; readonly source: LimitSource }): string {
+/** The words of a refusal for a limit. */
+export function nameOf({ name, source }: { readonly name: string; readonly source: LimitSource }): string {
   return `'${name}' limit (${WHOSE[source]})`;
 }
 
