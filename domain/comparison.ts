@@ -198,7 +198,7 @@ function missingHold({ name, currency }: CardHere, { amount, reference }: Compar
   return { ...NONE, cardName: name, reason: 'hold_only_there', currency, there: amount, reference, message };
 }
 
-/** What the report of a comparison is about. */
+/** The facts in the report of a comparison. */
 export type Compared = {
   readonly fileName: string;
   readonly cardCount: number;

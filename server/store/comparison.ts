@@ -13,6 +13,7 @@ import {
   insertRow,
   json,
   many,
+  newestOfProgram,
   nullable,
   type RowOf,
   rows,
@@ -82,19 +83,8 @@ export const lockComparison = statement(
   `select ${COMPARISON.names} from comparison where comparison_id = :comparisonId for no key update`,
 );
 
-const LIST = statementVariants({ programId: nullable(UUID), after: nullable(UUID), count: INTEGER });
-
 /** Reads a page of comparisons, newest first, after the one with the inner UUID `after`. */
-export function listComparisons(programId: string | null, after: string | null, count: number): Statement {
-  const conditions = [
-    ...(programId === null ? [] : ['program_id = :programId']),
-    ...(after === null ? [] : ['comparison_id < :after']),
-  ];
-  const name = `list_comparisons${programId === null ? '' : '_of_program'}${after === null ? '' : '_after'}`;
-  const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
-  const text = () => `select ${COMPARISON.names} from comparison ${where} order by comparison_id desc limit :count`;
-  return LIST(name, text, { programId, after, count });
-}
+export const listComparisons = newestOfProgram('list_comparisons', 'comparison', COMPARISON);
 
 /** Stores the progress of a comparison, which must be locked. */
 export const updateComparison = statement(

@@ -16,12 +16,12 @@ import {
   insertRows,
   json,
   many,
+  newestOfProgram,
   nullable,
   type RowOf,
   rows,
   statement,
   statementOfRows,
-  statementVariants,
   TEXT,
   TIME,
   UUID,
@@ -78,19 +78,8 @@ export const findMoveIn = statement(
     where program_id = :programId and sha256 = :sha256 and status in ('receiving', 'moved')`,
 );
 
-const LIST = statementVariants({ programId: nullable(UUID), after: nullable(UUID), count: INTEGER });
-
 /** Reads a page of move-ins, newest first, after the one with the inner UUID `after`. */
-export function listMoveIns(programId: string | null, after: string | null, count: number): Statement {
-  const conditions = [
-    ...(programId === null ? [] : ['program_id = :programId']),
-    ...(after === null ? [] : ['move_in_id < :after']),
-  ];
-  const name = `list_move_ins${programId === null ? '' : '_of_program'}${after === null ? '' : '_after'}`;
-  const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
-  const text = () => `select ${MOVE_IN.names} from move_in ${where} order by move_in_id desc limit :count`;
-  return LIST(name, text, { programId, after, count });
-}
+export const listMoveIns = newestOfProgram('list_move_ins', 'move_in', MOVE_IN);
 
 /** Stores the progress of a move-in, which must be locked. */
 export const updateMoveIn = statement(

@@ -286,6 +286,28 @@ function bind({ name, text, send }: Compiled, values: Readonly<Record<string, un
   return { name, text, values: send.map((sent) => sent.write(values[sent.name])) };
 }
 
+/**
+ * Creates a statement that reads a page of a table, newest first: of one program or of all, after the row with the id `after`. The id is the
+ * column `<table>_id`.
+ */
+export function newestOfProgram(
+  name: string,
+  table: string,
+  { names }: Columns<ColumnSet>,
+): (programId: string | null, after: string | null, count: number) => Statement {
+  const list = statementVariants({ programId: nullable(UUID), after: nullable(UUID), count: INTEGER });
+  return (programId, after, count) => {
+    const conditions = [
+      ...(programId === null ? [] : ['program_id = :programId']),
+      ...(after === null ? [] : [`${table}_id < :after`]),
+    ];
+    const variant = `${name}${programId === null ? '' : '_of_program'}${after === null ? '' : '_after'}`;
+    const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
+    const text = () => `select ${names} from ${table} ${where} order by ${table}_id desc limit :count`;
+    return list(variant, text, { programId, after, count });
+  };
+}
+
 /** Creates a statement about many rows. In the SQL, they are the relation `:sent`. */
 export function statementOfRows<Set extends ColumnSet>(
   name: string,
