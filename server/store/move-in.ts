@@ -168,6 +168,15 @@ const HELD_BY_LINES = `coalesce((
   ), 0)`;
 
 /**
+ * SQL: whether any line about a card can matter, besides those that moved it in: a line that changes a balance, or a line of a later
+ * move-in. It is evaluated once. Without such lines, a million cards take half the time.
+ */
+const HAS_OTHER_LINES = `(
+    exists (select from move_in where program_id = :programId and move_in_id > :moveInId and status <> 'undone')
+    or exists (select from move_in_line where program_id = :programId and kind = 'change' and not is_undone)
+  )`;
+
+/**
  * SQL: `changed` is the sum of the changes of a card by lines of the same move-in. `later_move_in` is the newest later move-in with a
  * line about the card. `has_own_line`: the move-in has moved the card in. Undone lines do not count.
  */
@@ -175,7 +184,8 @@ const LINES_OF_CARD = `select coalesce(sum(amount) filter (where move_in_id = li
       max(move_in_id::text) filter (where move_in_id > line.move_in_id)::uuid as later_move_in,
       count(*) filter (where move_in_id = line.move_in_id and kind is null and transfer_id is null) > 0 as has_own_line
     from move_in_line
-    where move_in_line.program_id = card.program_id and move_in_line.card_id = card.card_id and not is_undone`;
+    where ${HAS_OTHER_LINES}
+      and move_in_line.program_id = card.program_id and move_in_line.card_id = card.card_id and not is_undone`;
 
 /** SQL: a hold of a move-in that was captured. Its card can belong to another move-in. */
 const IS_CAPTURED = `(
