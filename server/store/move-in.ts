@@ -168,7 +168,7 @@ const HELD_BY_LINES = `coalesce((
   ), 0)`;
 
 /**
- * SQL: whether any line about a card can matter, besides those that moved it in: a line that changes a balance, or a line of a later
+ * SQL: whether any line about a card can matter, except those that moved it in: a line that changes a balance, or a line of a later
  * move-in. It is evaluated once. Without such lines, a million cards take half the time.
  */
 const HAS_OTHER_LINES = `(
